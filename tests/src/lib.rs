@@ -27,6 +27,7 @@ pub struct Up {
     process: Child,
     folder: PathBuf,
     arguments: Vec<String>,
+    link: Option<String>,
 }
 
 impl Up {
@@ -39,7 +40,8 @@ impl Up {
         let folder = env::temp_dir().join(format!("kubewright-{test}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a temporary folder");
         let arguments: Vec<String> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
-        Self { process: spawn(&folder, &arguments), folder, arguments }
+        let (process, link) = spawn(&folder, &arguments);
+        Self { process, folder, arguments, link }
     }
 
     /// Kills it (SIGKILL) and starts it again with the same arguments. With `--data data` it goes on where it was.
@@ -48,13 +50,22 @@ impl Up {
     /// When it does not start.
     pub fn kill_and_start_again(&mut self) {
         self.kill();
-        self.process = spawn(&self.folder, &self.arguments);
+        (self.process, self.link) = spawn(&self.folder, &self.arguments);
     }
 
     /// Kills it (SIGKILL).
     pub fn kill(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
+    }
+
+    /// What opens its page, where it was started with `--ui`.
+    ///
+    /// # Panics
+    /// When it was not.
+    #[must_use]
+    pub fn link(&self) -> &str {
+        self.link.as_deref().expect("it was started with --ui")
     }
 
     /// Its kubeconfig.
@@ -156,8 +167,8 @@ impl Up {
     }
 }
 
-/// Starts `kubewright up` in `folder`, and waits until its kubeconfig is there. Samples are in a program of their own, beside the command.
-fn spawn(folder: &Path, arguments: &[String]) -> Child {
+/// Starts `kubewright up` in `folder`, waits until its kubeconfig is there, and reads the link of its page where it has one. Samples are in a program of their own, beside the command.
+fn spawn(folder: &Path, arguments: &[String]) -> (Child, Option<String>) {
     let mut program = needed("KUBEWRIGHT");
     if arguments.iter().any(|argument| argument == "--samples") {
         program.set_file_name("kubewright-samples");
@@ -171,10 +182,13 @@ fn spawn(folder: &Path, arguments: &[String]) -> Child {
         .spawn()
         .expect("kubewright up starts");
     let output = process.stdout.take().expect("its output is piped");
-    let written =
-        BufReader::new(output).lines().map_while(Result::ok).any(|line| line.contains("kubeconfig"));
+    let mut lines = BufReader::new(output).lines().map_while(Result::ok);
+    let written = lines.any(|line| line.contains("kubeconfig"));
     assert!(written, "kubewright up ended before it wrote its kubeconfig");
-    process
+    let has_page = arguments.iter().any(|argument| argument.starts_with("--ui"));
+    let link =
+        |line: String| line.split_whitespace().find(|word| word.contains("#token=")).map(str::to_owned);
+    (process, if has_page { lines.find_map(link) } else { None })
 }
 
 impl Drop for Up {

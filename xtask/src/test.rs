@@ -162,7 +162,7 @@ struct Client {
     tool: fn() -> Tool,
 }
 
-fn clients() -> [Client; 8] {
+fn clients() -> [Client; 9] {
     [
         Client { tests: "kubectl::", variable: "KUBECTL", tool: tools::kubectl },
         Client { tests: "tutorials::", variable: "KUBECTL", tool: tools::kubectl },
@@ -172,5 +172,6 @@ fn clients() -> [Client; 8] {
         Client { tests: "memcached::", variable: "MEMCACHED", tool: tools::memcached },
         Client { tests: "registry::", variable: "DOCKER_REGISTRY", tool: tools::docker_registry },
         Client { tests: "python::", variable: "PYTHON_WITH_CLIENT", tool: tools::python_with_client },
+        Client { tests: "view::", variable: "CHROMIUM", tool: tools::chromium },
     ]
 }

@@ -138,6 +138,15 @@ fn is_static(program: &Path) -> bool {
     head.starts_with(b"\x7fELF") && !head.windows(4).any(|word| word == b"ld-l" || word == b"/ld-")
 }
 
+/// A Chromium: the one of the machine (Debian's package `chromium`), too large to be brought along.
+pub(crate) fn chromium() -> Tool {
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    names
+        .into_iter()
+        .find_map(find)
+        .ok_or_else(|| "there is no chromium (apt-get install chromium)".to_owned())
+}
+
 /// A Python 3: the one of the machine.
 pub(crate) fn python() -> Tool {
     find("python3").ok_or_else(|| "there is no python3".to_owned())

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The writes that are kept for the view until it takes them over, which it does at each.
-const JOURNALED: usize = 10_000;
+const JOURNALED: usize = 4_096;
 
 /// A cluster that is served on a port of this machine.
 pub(crate) struct Engine {

@@ -28,7 +28,7 @@ const EXAMPLES: [(&str, &[&str]); 28] = [
         ],
     ),
     ("controllers", &["kubewright controllers --kubeconfig kubeconfig --controllers '*' --nodes 2"]),
-    ("view", &["kubewright view target/kubewright/recordings/heals.jsonl"]),
+    ("view", &["kubewright view target/kubewright-recordings/web_heals.jsonl"]),
     ("envtest install", &["kubewright envtest install --version 1.36"]),
     ("envtest env", &["eval \"$(kubewright envtest env)\" && go test ./..."]),
     ("envtest use", &["kubewright envtest use 1.36.x -p path"]),

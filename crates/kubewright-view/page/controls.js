@@ -8,7 +8,7 @@ const PRESETS = [
   ['Updates and patches conflict, twice', { match: { verbs: ['update', 'patch'] }, fault: 'conflict', times: 2 }],
   ['Reads of pods get 503', { match: { verbs: ['get', 'list'], resource: 'pods' }, fault: { error: { code: 503 } }, times: 10 }],
   ['Deployments answer two seconds late', { match: { resource: 'deployments', group: 'apps' }, fault: { latency: { by: '2s' } } }],
-  ['Open watches end', { match: { verbs: ['watch'] }, fault: { dropWatch: {} } }],
+  ['Open watches end', { match: {}, fault: { dropWatch: { how: 'reset' } }, times: 5 }],
 ];
 
 export class Controls {
@@ -23,7 +23,7 @@ export class Controls {
       ...STEPS.map((step) => el('button', { onclick: () => advance(step) }, `+${step}`)),
       el('form', { class: 'inline', onsubmit: (event) => { event.preventDefault(); advance(by.value.trim()); } }, by, el('button', {}, 'Advance')),
     ];
-    const rule = el('textarea', { rows: 7, spellcheck: false, 'aria-label': 'The fault, as JSON', class: 'mono' });
+    const rule = el('textarea', { rows: 8, spellcheck: false, 'aria-label': 'The fault, as JSON', class: 'mono' });
     const put = (preset) => { rule.value = JSON.stringify(preset, null, 2); };
     put(PRESETS[0][1]);
     this.faults = el('tbody');
@@ -32,7 +32,7 @@ export class Controls {
         el('section', { class: 'card', 'aria-labelledby': 'time-head' }, el('h2', { id: 'time-head' }, 'Time'), this.now, el('div', { class: 'row' }, this.steps), this.why),
         el('section', { class: 'card wide', 'aria-labelledby': 'faults-head' }, el('h2', { id: 'faults-head' }, 'Faults'),
           el('table', { class: 'table' },
-            el('thead', {}, el('tr', {}, ['', 'Which requests', 'What happens', 'Struck', ''].map((name) => el('th', { scope: 'col' }, name)))), this.faults),
+            el('thead', {}, el('tr', {}, ['Fault', 'Which requests', 'What happens', 'Struck', 'Remove'].map((name) => el('th', { scope: 'col' }, name)))), this.faults),
           el('h3', {}, 'Inject'),
           el('div', { class: 'row' }, PRESETS.map(([name, preset]) => el('button', { class: 'quiet', onclick: () => put(preset) }, name))),
           el('form', { onsubmit: (event) => { event.preventDefault(); this.#inject(rule.value); } }, rule, el('div', { class: 'row' }, el('button', {}, 'Inject'))),

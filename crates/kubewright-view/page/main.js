@@ -317,7 +317,6 @@ async function start() {
   status(about.live ? 'live' : 'recording', about.live ? 'live' : 'recording');
   renderClock();
   render();
-  byId('tree').focus({ preventScroll: true });
   if (!about.live) return;
   stayLive();
   setInterval(() => {

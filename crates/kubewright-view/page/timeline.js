@@ -201,7 +201,7 @@ export class Timeline {
       pen.fillStyle = text;
       const label = this.byOrder ? String(this.model.rows[value]?.revision ?? '')
         : step >= 86400000 ? time(value, true).slice(0, 10) : step < 1000 ? time(value) : time(value).slice(0, 8);
-      if (at + 56 < width) pen.fillText(label, at + 3, 8);
+      if (at + 84 < width) pen.fillText(label, at + 3, 8);
     }
   }
 

@@ -13,6 +13,9 @@ use tokio::sync::watch;
 
 use crate::history::{History, LIVE};
 
+/// More writes than these are never noted before one of an earlier revision.
+const UNDER_WAY: usize = 1_000;
+
 /// What is shown; clones are of the same.
 #[derive(Clone)]
 pub struct View(Arc<Inner>);
@@ -113,11 +116,19 @@ impl History {
         begins.then(|| Self::starting_from([], Revision(0), LIVE))
     }
 
-    /// Adds what a journal has and this does not.
+    /// Adds what a journal has and this does not, in the order of revisions. Commits at the same time may be noted in another: a
+    /// write waits for those before it, unless so many are waiting that these must have been forgotten.
     fn follow(&mut self, journal: &Journal) {
         let last = self.last();
-        for written in journal.written(|one| one.revision > last) {
-            self.add(Arc::new(Write::from(written)));
+        let mut written = journal.written(|one| one.revision > last);
+        written.sort_by_key(|one| one.revision);
+        let mut waiting = written.len();
+        for one in written {
+            if one.revision.0 != self.last().0 + 1 && waiting < UNDER_WAY {
+                return;
+            }
+            waiting -= 1;
+            self.add(Arc::new(Write::from(one)));
         }
     }
 }

@@ -4,6 +4,7 @@
 //! runs them.
 
 mod apart;
+mod browser;
 mod clock;
 mod crash;
 mod envtest;
@@ -20,3 +21,4 @@ mod registry;
 mod ship;
 mod telemetry;
 mod tutorials;
+mod view;

@@ -1,0 +1,169 @@
+//! A headless Chromium, driven by the DevTools protocol over two pipes.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    path::PathBuf,
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use kubewright_tests::needed;
+use serde_json::{Value, json};
+
+/// How long the page may take for what takes it milliseconds, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A browser with one page; ended when dropped.
+pub(crate) struct Browser {
+    process: Child,
+    profile: PathBuf,
+    commands: ChildStdin,
+    answers: BufReader<ChildStdout>,
+    last: u64,
+    session: String,
+    /// Errors of scripts and of the console, and what the policy of the page has refused.
+    pub(crate) errors: Vec<String>,
+}
+
+impl Browser {
+    /// Starts one. `test` names its folder.
+    pub(crate) fn start(test: &str) -> Self {
+        let profile = std::env::temp_dir().join(format!("kubewright-{test}-{}", std::process::id()));
+        // The protocol is on the descriptors 3 and 4. Who runs tests as root, as in a container, has no sandbox.
+        let mut process = Command::new("sh")
+            .args(["-c", r#"exec "$@" 3<&0 4>&1 </dev/null >/dev/null 2>&1"#, "sh"])
+            .arg(needed("CHROMIUM"))
+            .args([
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--no-first-run",
+                "--remote-debugging-pipe",
+            ])
+            .arg(format!("--user-data-dir={}", profile.display()))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("Chromium starts");
+        let commands = process.stdin.take().expect("a pipe");
+        let answers = BufReader::new(process.stdout.take().expect("a pipe"));
+        let session = String::new();
+        let mut browser = Self { process, profile, commands, answers, last: 0, session, errors: Vec::new() };
+        let target = browser.call("Target.createTarget", json!({"url": "about:blank"}))["targetId"].clone();
+        let attached = browser.call("Target.attachToTarget", json!({"targetId": target, "flatten": true}));
+        browser.session = attached["sessionId"].as_str().expect("a session").to_owned();
+        for domain in ["Page", "Runtime", "Log", "Accessibility"] {
+            browser.call(&format!("{domain}.enable"), json!({}));
+        }
+        let size = json!({"width": 1280, "height": 800, "deviceScaleFactor": 1, "mobile": false});
+        browser.call("Emulation.setDeviceMetricsOverride", size);
+        browser
+    }
+
+    /// A call of the protocol; gives its result.
+    pub(crate) fn call(&mut self, method: &str, params: Value) -> Value {
+        self.last += 1;
+        let mut message = json!({"id": self.last, "method": method, "params": params});
+        if !self.session.is_empty() {
+            message["sessionId"] = self.session.clone().into();
+        }
+        write!(self.commands, "{message}\0").expect("Chromium reads");
+        loop {
+            let mut answer = Vec::new();
+            self.answers.read_until(0, &mut answer).expect("Chromium answers");
+            assert_eq!(answer.pop(), Some(0), "Chromium ended at {method}");
+            let answer: Value = serde_json::from_slice(&answer).expect("JSON");
+            if answer["id"] == self.last {
+                assert!(answer["error"].is_null(), "{method}: {answer}");
+                return answer["result"].clone();
+            }
+            self.note(&answer);
+        }
+    }
+
+    fn note(&mut self, event: &Value) {
+        let is_bad = match event["method"].as_str() {
+            Some("Runtime.exceptionThrown") => true,
+            Some("Log.entryAdded") => event["params"]["entry"]["level"] == "error",
+            Some("Runtime.consoleAPICalled") => event["params"]["type"] == "error",
+            _ => false,
+        };
+        if is_bad {
+            self.errors.push(event["params"].to_string());
+        }
+    }
+
+    /// Opens an address, and forgets what the page before it had.
+    pub(crate) fn open(&mut self, address: &str) {
+        self.call("Page.navigate", json!({"url": "about:blank"}));
+        self.call("Page.navigate", json!({"url": address}));
+    }
+
+    /// The value of an expression in the page.
+    pub(crate) fn value(&mut self, expression: &str) -> Value {
+        let params = json!({"expression": expression, "awaitPromise": true, "returnByValue": true});
+        let answer = self.call("Runtime.evaluate", params);
+        assert!(answer["exceptionDetails"].is_null(), "{expression}: {answer}");
+        answer["result"]["value"].clone()
+    }
+
+    /// Waits until an expression is true.
+    pub(crate) async fn until(&mut self, expression: &str) {
+        let start = Instant::now();
+        // The document of the address may not be there yet.
+        while self.value(&format!("Boolean(document.body && ({expression}))")) != true {
+            if start.elapsed() > PATIENCE {
+                let page = self.value("document.body.innerText");
+                panic!("never: {expression}\n{page}\n{:?}", self.errors);
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Presses a key, such as `ArrowDown`; `text` is what it writes.
+    pub(crate) fn press(&mut self, key: &str, text: &str) {
+        let mut down = json!({"type": "keyDown", "key": key});
+        if !text.is_empty() {
+            down["text"] = text.into();
+        }
+        self.call("Input.dispatchKeyEvent", down);
+        self.call("Input.dispatchKeyEvent", json!({"type": "keyUp", "key": key}));
+    }
+
+    /// Clicks what a selector means.
+    pub(crate) fn click(&mut self, selector: &str) {
+        self.value(&format!("document.querySelector({}).click()", json!(selector)));
+    }
+
+    /// Roles of what can be used or read and has no name, for who does not see it.
+    pub(crate) fn nameless(&mut self) -> Vec<Value> {
+        const NAMED: [&str; 10] = [
+            "button",
+            "textbox",
+            "searchbox",
+            "combobox",
+            "tab",
+            "tree",
+            "treeitem",
+            "slider",
+            "img",
+            "tabpanel",
+        ];
+        let tree = self.call("Accessibility.getFullAXTree", json!({}));
+        let nodes = tree["nodes"].as_array().expect("nodes").iter();
+        nodes
+            .filter(|node| node["ignored"] != true)
+            .filter(|node| node["role"]["value"].as_str().is_some_and(|role| NAMED.contains(&role)))
+            .filter(|node| node["name"]["value"].as_str().is_none_or(str::is_empty))
+            .cloned()
+            .collect()
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = std::fs::remove_dir_all(&self.profile);
+    }
+}
