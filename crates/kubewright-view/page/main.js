@@ -109,6 +109,10 @@ function renderObjects() {
     panel.empty();
     return;
   }
+  if (!row && !model.known(state.object.collection, state.object.key)) {
+    panel.absent(state.object.key);
+    return;
+  }
   panel.show({ ...state.object, tab: state.tab, revision: model.revision(), live: isLive() && about.live, owners: row ? ownersOf(row) : [] });
 }
 

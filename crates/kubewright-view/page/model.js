@@ -89,6 +89,15 @@ export class Model {
     return this.current.get(`${collection}\n${key}`);
   }
 
+  // Whether an object has been there, up to the moment that is shown.
+  known(collection, key) {
+    if (this.find(collection, key) || this.base.has(`${collection}\n${key}`)) return true;
+    for (let at = 0; at < this.applied; at += 1) {
+      if (this.rows[at].key === key && this.rows[at].collection === collection) return true;
+    }
+    return false;
+  }
+
   byUid() {
     const found = new Map();
     for (const row of this.current.values()) if (row.uid) found.set(row.uid, row);

@@ -25,6 +25,13 @@ export class ObjectPanel {
     );
   }
 
+  // Says that an object was not there yet.
+  absent(key) {
+    this.abort?.abort();
+    this.shown = null;
+    this.box.replaceChildren(el('div', { class: 'blank' }, el('p', {}, `${key} was not there yet.`)));
+  }
+
   // Shows an object as it was at a revision; `owners` are the rows of those above it, the highest first.
   async show({ collection, key, tab, revision, live, owners }) {
     const wanted = JSON.stringify([collection, key, tab, this.secrets, live ? this.seen?.(collection, key) : revision]);

@@ -6,6 +6,7 @@ const LANES = 6;
 const LANE = 17;
 const TOP = 20;
 const NAMES = 132;
+const WEIGHT = { update: 1, create: 2, delete: 3 };
 
 export class Timeline {
   // `go` is called with a count of writes.
@@ -158,19 +159,20 @@ export class Timeline {
       pen.fillRect(NAMES, y + 2, across, LANE - 4);
     });
     const colours = { create: colour('create'), update: colour('update'), delete: colour('delete') };
-    // One mark for each place and lane, of the weightiest of what is there.
-    const seen = new Map();
-    const weight = { update: 0, create: 1, delete: 2 };
+    // One mark for each place and lane, of the weightiest of what is there: 1 for a change, 2 for what came, 3 for what went.
+    const places = Math.ceil(width / 2) + 2;
+    const seen = new Uint8Array(places * Math.max(names.length, 1));
     const end = this.#index(to);
     for (let at = this.#index(from); at < end; at += 1) {
       const row = model.rows[at];
-      const slot = this.#lane(row) * 8192 + Math.round(x(this.#value(at)) / 2);
-      const there = seen.get(slot);
-      if (there === undefined || weight[there] < weight[row.did]) seen.set(slot, row.did);
+      const slot = this.#lane(row) * places + Math.round(x(this.#value(at)) / 2);
+      if (seen[slot] < WEIGHT[row.did]) seen[slot] = WEIGHT[row.did];
     }
-    for (const [slot, did] of seen) {
+    for (const [did, weight] of Object.entries(WEIGHT)) {
       pen.fillStyle = colours[did];
-      pen.fillRect((slot % 8192) * 2 - 1, TOP + Math.floor(slot / 8192) * LANE + 3, 2.5, LANE - 6);
+      for (let slot = 0; slot < seen.length; slot += 1) {
+        if (seen[slot] === weight) pen.fillRect((slot % places) * 2 - 1, TOP + Math.floor(slot / places) * LANE + 3, 2.5, LANE - 6);
+      }
     }
     if (model.applied > 0) {
       const at = x(this.#value(model.applied - 1));

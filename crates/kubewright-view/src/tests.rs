@@ -257,11 +257,11 @@ async fn time_passes_and_faults_strike_by_hand() {
     let (status, told) = browser.call(Method::POST, "clock/advance", &json!({"by": "1h"})).await;
     assert_eq!(status, StatusCode::OK, "{told}");
     assert!(control_plane.world().clock.now().duration_since(before).as_secs() >= 3600);
-    let fault = json!({"match": {"verbs": ["list"]}, "fault": "conflict", "times": 1});
+    let fault = json!({"match": {"verbs": ["list"]}, "fault": {"error": {"code": 403}}, "times": 1});
     let (status, told) = browser.call(Method::POST, "faults", &fault).await;
     assert_eq!(status, StatusCode::OK, "{told}");
     let api: Api<ConfigMap> = Api::namespaced(control_plane.client(), "default");
-    api.list(&kube::api::ListParams::default()).await.expect_err("a conflict");
+    api.list(&kube::api::ListParams::default()).await.expect_err("a fault");
     assert_eq!(browser.get("faults").await["faults"][0]["hits"], 1);
     let path = format!("faults/{}", told["id"]);
     assert_eq!(browser.call(Method::DELETE, &path, &Value::Null).await.0, StatusCode::OK);
