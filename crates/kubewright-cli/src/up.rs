@@ -79,7 +79,7 @@ async fn serve_page(engine: &Engine, page: Option<Server>) {
     if let (Some(page), Some(shown)) = (page, engine.view()) {
         page.serve(shown).await;
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// What becomes of the cluster that is ended.

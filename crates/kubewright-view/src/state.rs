@@ -123,8 +123,8 @@ fn by_conditions(status: &Value) -> Option<(State, String)> {
     if let Some(stuck) = list(&status["conditions"]).find(stuck) {
         return Some((State::Failing, described(stuck)));
     }
-    let named = |name: &&str| list(&status["conditions"]).find(|told| told["type"] == **name);
-    let good = GOOD.iter().find_map(|name| named(&name))?;
+    let named = |name: &str| list(&status["conditions"]).find(|told| told["type"] == *name);
+    let good = GOOD.iter().find_map(|name| named(name))?;
     Some(match text(&good["status"]) {
         "True" => (State::Ready, text(&good["type"]).to_owned()),
         _ if is_trouble(text(&good["reason"])) => (State::Failing, described(good)),
