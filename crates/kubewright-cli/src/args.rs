@@ -226,7 +226,7 @@ pub(crate) struct UpArgs {
 
     /// Serve a page on 127.0.0.1 that shows what happens: objects below their owners, writes, requests, time and faults; its link is
     /// printed. --ui=PORT takes this port, else a free one. It has what --admin serves, too
-    #[arg(help_heading = "Cluster", long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
+    #[arg(help_heading = "Cluster", long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "0", conflicts_with = "quiet")]
     pub(crate) ui: Option<u16>,
 
     /// End when standard input closes: when the program that started this one and holds the other end of the pipe has ended
