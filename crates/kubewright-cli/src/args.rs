@@ -13,7 +13,7 @@ use kubewright_envtest::install::EnvtestCommand;
 use kubewright_image::Reference;
 use kubewright_world::Pacing;
 
-use crate::{about, controllers, doctor, examples::with_examples, generate, install, run, test};
+use crate::{about, controllers, doctor, examples::with_examples, generate, install, run, test, why};
 
 /// A Kubernetes in one process, and operators on it.
 #[derive(Debug, Parser)]
@@ -56,6 +56,8 @@ pub(crate) enum Command {
     Run(run::RunArgs),
     /// Run an operator's tests
     Test(test::TestArgs),
+    /// Say why an object is not ready, not deleted, not scheduled or not reconciled
+    Why(why::WhyArgs),
     /// Look at what is needed: the toolchain, the project, the cluster and your rights there
     Doctor(doctor::DoctorArgs),
     /// Write what makes a shell complete the command's words

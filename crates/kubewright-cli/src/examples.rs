@@ -53,6 +53,14 @@ const EXAMPLES: [(&str, &[&str]); 28] = [
     ("upgrade", &["kubewright upgrade --dry-run"]),
     ("generate", &["kubewright generate && kubectl apply -k config/default"]),
     ("run", &["kubewright run"]),
+    (
+        "why",
+        &[
+            "kubewright why deployment/web",
+            "kubewright why ns/shop",
+            "kubewright why page/home -n web --operator http://127.0.0.1:8080",
+        ],
+    ),
     ("doctor", &["kubewright doctor"]),
 ];
 

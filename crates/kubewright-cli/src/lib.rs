@@ -30,6 +30,7 @@ mod test;
 mod up;
 mod view;
 mod watch;
+mod why;
 
 use std::{
     env,
@@ -119,6 +120,7 @@ fn command(cli: &Cli, samples: Option<LoadSamples>) -> anyhow::Result<ExitCode> 
             return wait(run::run(args));
         }
         Command::Test(args) => return test::test(args),
+        Command::Why(args) => return wait(why::why(args)),
         Command::Doctor(args) => return wait(doctor::doctor(args)),
         Command::Completion(args) => about::completion(args),
         Command::Man(args) => about::man(args)?,

@@ -111,10 +111,10 @@ fn may_have_colours(is_terminal: bool, no_color: Option<&OsStr>, term: Option<&O
 }
 
 /// Parameters of the sequence that sets how a terminal writes.
-const BOLD: &str = "1";
-const DIM: &str = "2";
-const RED: &str = "31";
-const GREEN: &str = "32";
+pub(crate) const BOLD: &str = "1";
+pub(crate) const DIM: &str = "2";
+pub(crate) const RED: &str = "31";
+pub(crate) const GREEN: &str = "32";
 
 impl Tone {
     fn colour(self) -> Option<&'static str> {
@@ -127,7 +127,8 @@ impl Tone {
     }
 }
 
-fn painted(text: &str, colour: &str, colours: bool) -> String {
+/// A text in this colour, where colours are shown.
+pub(crate) fn painted(text: &str, colour: &str, colours: bool) -> String {
     if colours { format!("\u{1b}[{colour}m{text}\u{1b}[0m") } else { text.to_owned() }
 }
 

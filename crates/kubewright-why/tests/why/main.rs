@@ -1,0 +1,11 @@
+//! Each cause is made to happen in a whole control plane, in virtual time, and found by what `kubewright why` does.
+
+mod claims;
+mod custom;
+mod deletion;
+mod edge;
+mod lab;
+mod page;
+mod pods;
+mod services;
+mod workloads;
