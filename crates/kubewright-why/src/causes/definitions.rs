@@ -42,3 +42,32 @@ pub(super) fn find(around: &Around<'_>) -> Vec<Finding> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::object::{Id, Object};
+    use crate::picture::Picture;
+
+    /// The API server of Kubewright accepts no such schema and establishes at once: these are what others say.
+    #[test]
+    fn a_definition_that_is_not_established_or_not_structural_says_so() {
+        let id = Id::new("apiextensions.k8s.io", "CustomResourceDefinition", "", "buckets.example.org");
+        let mut picture = Picture::new(jiff::Timestamp::UNIX_EPOCH, id);
+        picture.add(Object::new(json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "buckets.example.org"},
+            "status": {"conditions": [
+                {"type": "NamesAccepted", "status": "True"},
+                {"type": "Established", "status": "False", "reason": "Installing", "message": "wait"},
+                {"type": "NonStructuralSchema", "status": "True", "reason": "Violations", "message": "spec.x: Required value"},
+            ]},
+        })));
+        let report = crate::explain(&picture);
+        assert_eq!(report.object.causes(), [Cause::DefinitionNotEstablished, Cause::SchemaInvalid]);
+        let [first, second] = report.object.findings.as_slice() else { panic!("two causes") };
+        assert_eq!(first.message, "its kind is not served: wait");
+        assert!(second.message.ends_with("spec.x: Required value"), "{second:?}");
+    }
+}
