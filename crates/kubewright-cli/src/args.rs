@@ -13,7 +13,7 @@ use kubewright_envtest::install::EnvtestCommand;
 use kubewright_image::Reference;
 use kubewright_world::Pacing;
 
-use crate::{about, controllers, doctor, examples::with_examples, generate, install, run, test, why};
+use crate::{about, controllers, doctor, examples::with_examples, generate, install, render, run, test, why};
 
 /// A Kubernetes in one process, and operators on it.
 #[derive(Debug, Parser)]
@@ -56,6 +56,10 @@ pub(crate) enum Command {
     Run(run::RunArgs),
     /// Run an operator's tests
     Test(test::TestArgs),
+    /// Print what an operator makes of an object: it is run to rest on a control plane of its own
+    Render(render::RenderArgs),
+    /// Compare what two versions of an operator make of an object
+    Diff(render::DiffArgs),
     /// Say why an object is not ready, not deleted, not scheduled or not reconciled
     Why(why::WhyArgs),
     /// Look at what is needed: the toolchain, the project, the cluster and your rights there

@@ -17,7 +17,7 @@ const FIRST_STEPS: &str = "First steps:
 `kubewright COMMAND --help` has an example of each command, https://github.com/kubewright/kubewright the documentation.";
 
 /// The words of a command, and lines that can be typed.
-const EXAMPLES: [(&str, &[&str]); 28] = [
+const EXAMPLES: [(&str, &[&str]); 30] = [
     (
         "up",
         &[
@@ -53,6 +53,14 @@ const EXAMPLES: [(&str, &[&str]); 28] = [
     ("upgrade", &["kubewright upgrade --dry-run"]),
     ("generate", &["kubewright generate && kubectl apply -k config/default"]),
     ("run", &["kubewright run"]),
+    (
+        "render",
+        &[
+            "kubewright render -f page.yaml",
+            "kubewright render -f page.yaml --manifests config -- ./bin/manager",
+        ],
+    ),
+    ("diff", &["kubewright diff -f page.yaml --manifests config --old ./v1 --new ./v2 --exit-code"]),
     (
         "why",
         &[

@@ -22,6 +22,7 @@ mod printer;
 mod process_node;
 mod progress;
 mod project;
+mod render;
 mod report;
 mod run;
 mod samples;
@@ -120,6 +121,8 @@ fn command(cli: &Cli, samples: Option<LoadSamples>) -> anyhow::Result<ExitCode> 
             return wait(run::run(args));
         }
         Command::Test(args) => return test::test(args),
+        Command::Render(args) => wait(render::render(args))?,
+        Command::Diff(args) => return wait(render::diff(args)),
         Command::Why(args) => return wait(why::why(args)),
         Command::Doctor(args) => return wait(doctor::doctor(args)),
         Command::Completion(args) => about::completion(args),

@@ -48,13 +48,16 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// A file, or what came in.
-struct Source {
-    name: String,
-    text: String,
+pub(crate) struct Source {
+    pub(crate) name: String,
+    pub(crate) text: String,
 }
 
 /// What the paths name: files, standard input (`-`), and the manifests of folders in the order of their names.
-fn sources(paths: &[PathBuf]) -> anyhow::Result<Vec<Source>> {
+///
+/// # Errors
+/// When one cannot be read, or a folder has none.
+pub(crate) fn sources(paths: &[PathBuf]) -> anyhow::Result<Vec<Source>> {
     let mut sources = Vec::new();
     for path in paths {
         if path.as_os_str() == "-" {
@@ -114,7 +117,7 @@ fn documents(source: &Source) -> anyhow::Result<Vec<Converted>> {
 }
 
 /// The items of a `v1 List`, or the object itself.
-fn items(mut document: Value) -> Vec<Value> {
+pub(crate) fn items(mut document: Value) -> Vec<Value> {
     let says = |field: &str, wanted: &str| document.get(field).and_then(Value::as_str) == Some(wanted);
     let is_list = says("apiVersion", "v1") && says("kind", "List");
     match document.get_mut("items") {

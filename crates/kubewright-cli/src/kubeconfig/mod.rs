@@ -111,7 +111,8 @@ impl Access {
         written.map_err(|why| target.not_written(why))
     }
 
-    fn kubeconfig(&self) -> String {
+    /// The kubeconfig's text.
+    pub(crate) fn kubeconfig(&self) -> String {
         let (server, ca, token) = (&self.server, STANDARD.encode(&self.ca), self.token.reveal());
         format!(
             "{MARK}

@@ -20,7 +20,7 @@ const LIFETIME: u64 = 3600;
 const RENEWAL: Duration = Duration::from_secs(300);
 
 /// The account, with a kubeconfig of it in a folder that goes when this is dropped.
-pub(super) struct Account {
+pub(crate) struct Account {
     client: Client,
     url: String,
     folder: PathBuf,
@@ -32,7 +32,7 @@ impl Account {
     ///
     /// # Errors
     /// When the cluster gives no token, or the file system refuses.
-    pub(super) async fn of(
+    pub(crate) async fn of(
         access: &Access,
         cluster: &ClusterArgs,
         namespace: &str,
@@ -53,12 +53,12 @@ impl Account {
     }
 
     /// Where its kubeconfig is.
-    pub(super) fn kubeconfig(&self) -> &Path {
+    pub(crate) fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
 
     /// Renews the token for ever. That a server cannot be asked is no reason to end: it may be back soon.
-    pub(super) async fn keep(&self) -> Infallible {
+    pub(crate) async fn keep(&self) -> Infallible {
         loop {
             tokio::time::sleep(RENEWAL).await;
             if let Err(error) = self.renew().await {

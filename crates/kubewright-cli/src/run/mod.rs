@@ -1,8 +1,8 @@
 //! `kubewright run`: an operator on this machine, against a control plane that is started for it or the current cluster, under
 //! the rights that it ships with.
 
-mod account;
-mod webhooks;
+pub(crate) mod account;
+pub(crate) mod webhooks;
 
 use std::{
     ffi::OsString,

@@ -78,7 +78,7 @@ impl WebhookAddress {
 }
 
 /// What an operator is told whose webhooks are not to be served. One that has none may not know the flag.
-pub(super) fn off(objects: &[Value]) -> Vec<OsString> {
+pub(crate) fn off(objects: &[Value]) -> Vec<OsString> {
     match objects.iter().any(leads_to_webhooks) {
         true => vec!["--webhook-bind-address=0".into()],
         false => Vec::new(),

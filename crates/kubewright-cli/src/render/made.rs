@@ -1,0 +1,71 @@
+//! What a program made, by the journal of its control plane.
+
+use std::collections::BTreeMap;
+
+use kubewright_cluster::{
+    Cluster,
+    admin::Match,
+    journal::{Journal, Written},
+    recording::Did,
+};
+use serde_json::Value;
+
+/// An object that the program wrote, as it is at the end.
+#[derive(Clone, Debug)]
+pub(super) struct Made {
+    /// `apps/deployments`.
+    pub(super) collection: String,
+    pub(super) object: Value,
+}
+
+/// What a program writes to lead, and what is counted as no work: it goes on for ever.
+fn is_upkeep(collection: &str) -> bool {
+    collection == "coordination.k8s.io/leases"
+        || collection.ends_with("/events")
+        || collection.ends_with("/nodes")
+}
+
+/// How often somebody has written what is no upkeep.
+pub(super) fn activity(journal: &Journal) -> u64 {
+    journal.forgotten() + journal.written(|one| !is_upkeep(&one.collection)).len() as u64
+}
+
+/// The objects that a user wrote and that are there at the end, each as it is then.
+pub(super) fn by(journal: &Journal, user: &str) -> Vec<Made> {
+    let mut last: BTreeMap<(String, String), (bool, Written)> = BTreeMap::new();
+    for written in journal.written(|_| true) {
+        let is_theirs = written.by.as_ref().is_some_and(|by| by.user == user);
+        let place = (written.collection.to_string(), written.key.to_string());
+        let before = last.get(&place).is_some_and(|(theirs, _)| *theirs);
+        last.insert(place, (before || is_theirs, written));
+    }
+    let there = last.into_iter().filter(|((collection, _), (theirs, written))| {
+        *theirs && collection != "coordination.k8s.io/leases" && Did::from(written.happening) != Did::Delete
+    });
+    there
+        .filter_map(|((collection, _), (_, written))| {
+            let object = serde_json::from_slice(&written.bytes).ok()?;
+            Some(Made { collection, object })
+        })
+        .collect()
+}
+
+/// What the program was refused for want of rights, each in a line.
+pub(super) fn refused(cluster: &Cluster, user: &str) -> Vec<String> {
+    let wanted = Match { user: Some(user.to_owned()), ..Match::default() };
+    let Some(admin) = cluster.admin() else { return Vec::new() };
+    let requests = admin.requests(&wanted, 10_000).requests;
+    let requests = requests.iter().filter_map(|one| serde_json::to_value(one).ok());
+    let mut lines: Vec<String> = requests.filter(|one| one["code"] == 403).map(|one| line(&one)).collect();
+    lines.sort();
+    lines.dedup();
+    lines
+}
+
+fn line(request: &Value) -> String {
+    let text = |key: &str| request[key].as_str().unwrap_or_default();
+    let group = if text("group").is_empty() { String::new() } else { format!(".{}", text("group")) };
+    let sub =
+        if text("subresource").is_empty() { String::new() } else { format!("/{}", text("subresource")) };
+    format!("the program may not {} {}{group}{sub}: its role lacks that", text("verb"), text("resource"))
+}
