@@ -1,6 +1,6 @@
 //! What a program made, by the journal of its control plane.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kubewright_cluster::{
     Cluster,
@@ -30,11 +30,17 @@ pub(super) fn activity(journal: &Journal) -> u64 {
     journal.forgotten() + journal.written(|one| !is_upkeep(&one.collection)).len() as u64
 }
 
-/// The objects that a user wrote and that are there at the end, each as it is then.
-pub(super) fn by(journal: &Journal, user: &str) -> Vec<Made> {
+/// The objects that a program wrote as a user after the revision `since`, and that are there at the end, each as it is then.
+///
+/// The journal names who writes in this process, such as the built-in controllers; what comes by a socket has no name there, and after
+/// its start the program alone comes by one. The log says in which collections it wrote.
+pub(super) fn by(cluster: &Cluster, user: &str, since: u64) -> Vec<Made> {
+    let Some(journal) = cluster.journal() else { return Vec::new() };
+    let theirs = collections(cluster, user);
     let mut last: BTreeMap<(String, String), (bool, Written)> = BTreeMap::new();
     for written in journal.written(|_| true) {
-        let is_theirs = written.by.as_ref().is_some_and(|by| by.user == user);
+        let is_theirs =
+            written.by.is_none() && written.revision.0 > since && theirs.contains(&*written.collection);
         let place = (written.collection.to_string(), written.key.to_string());
         let before = last.get(&place).is_some_and(|(theirs, _)| *theirs);
         last.insert(place, (before || is_theirs, written));
@@ -50,13 +56,31 @@ pub(super) fn by(journal: &Journal, user: &str) -> Vec<Made> {
         .collect()
 }
 
-/// What the program was refused for want of rights, each in a line.
-pub(super) fn refused(cluster: &Cluster, user: &str) -> Vec<String> {
+/// The collections in which a user has written, as the journal names them: `apps/deployments`.
+fn collections(cluster: &Cluster, user: &str) -> BTreeSet<String> {
+    let requests = requests(cluster, user).into_iter();
+    let writes = requests.filter(|one| {
+        matches!(one["verb"].as_str(), Some("create" | "update" | "patch" | "delete" | "deletecollection"))
+    });
+    let name = |one: Value| {
+        let text = |key: &str| one[key].as_str().unwrap_or_default();
+        format!("{}/{}", text("group"), text("resource"))
+    };
+    writes.map(name).collect()
+}
+
+/// The requests of a user, as the server's log has them.
+fn requests(cluster: &Cluster, user: &str) -> Vec<Value> {
     let wanted = Match { user: Some(user.to_owned()), ..Match::default() };
     let Some(admin) = cluster.admin() else { return Vec::new() };
     let requests = admin.requests(&wanted, 10_000).requests;
-    let requests = requests.iter().filter_map(|one| serde_json::to_value(one).ok());
-    let mut lines: Vec<String> = requests.filter(|one| one["code"] == 403).map(|one| line(&one)).collect();
+    requests.iter().filter_map(|one| serde_json::to_value(one).ok()).collect()
+}
+
+/// What the program was refused for want of rights, each in a line.
+pub(super) fn refused(cluster: &Cluster, user: &str) -> Vec<String> {
+    let refused = requests(cluster, user).into_iter().filter(|one| one["code"] == 403);
+    let mut lines: Vec<String> = refused.map(|one| line(&one)).collect();
     lines.sort();
     lines.dedup();
     lines

@@ -89,6 +89,7 @@ async fn on(
     let mut warnings = apply(access, inputs, namespace, deadline).await?;
     let account = Account::of(access, &ClusterArgs::default(), namespace, name).await?;
     let user = format!("system:serviceaccount:{namespace}:{name}");
+    let since = cluster.revision().0;
     let mut running = command.start(account.kubeconfig(), limits.shows_logs)?;
     let rested = tokio::select! {
         biased;
@@ -97,8 +98,7 @@ async fn on(
     };
     let told = finish(running, rested).await?;
     warnings.extend(told);
-    let journal = cluster.journal().context("the control plane keeps no journal")?;
-    let made = made::by(journal, &user);
+    let made = made::by(cluster, &user, since);
     warnings.extend(made::refused(cluster, &user));
     if made.is_empty() {
         warnings.push("the program made nothing: --logs shows what it says".to_owned());
