@@ -147,6 +147,19 @@ pub trait Kubelet: fmt::Debug + Send + Sync {
     fn port_forward(&self, target: Target, port: u16) -> BoxFuture<'_, Result<Box<dyn Duplex>, Refusal>>;
 }
 
+/// The log of a container, in pieces.
+pub type LogStreamed = BoxStream<'static, std::io::Result<Bytes>>;
+
+/// A pod of a simulated node, for what can be known of it though nothing runs.
+pub trait SimulatedPod: fmt::Debug + Send + Sync {
+    /// The log of a container; `None` where it is not known what it would have written.
+    fn logs(&self, container: &str, options: LogOptions) -> Option<Result<LogStreamed, Refusal>>;
+
+    /// A command in a running container; `None` where it is not known what it would do.
+    fn exec(&self, container: &str, command: &[String], streams: Streams)
+    -> Option<Result<Session, Refusal>>;
+}
+
 /// The kubelets that an API server can reach, by the names of their nodes, and which nodes have none because they are
 /// simulated. Clones share them.
 #[derive(Clone, Default)]
@@ -155,23 +168,44 @@ pub struct Kubelets(Arc<Known>);
 /// Says of a Node whether nothing runs the pods on it.
 type IsSimulated = dyn Fn(&Value) -> bool + Send + Sync;
 
+/// The Pod as it is now; `None` when it is gone.
+pub type PodLookup = Arc<dyn Fn() -> Option<Value> + Send + Sync>;
+
+/// The time.
+pub type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// Gives who answers for a pod of a simulated node, as far as it is known what would be answered.
+type Simulate = dyn Fn(PodLookup, Now) -> Arc<dyn SimulatedPod> + Send + Sync;
+
 #[derive(Default)]
 struct Known {
     reached: RwLock<BTreeMap<String, Arc<dyn Kubelet>>>,
-    is_simulated: Option<Box<IsSimulated>>,
+    simulated: Option<(Box<IsSimulated>, Box<Simulate>)>,
 }
 
 impl Kubelets {
-    /// None yet; `is_simulated` says of a Node whether nothing runs the pods on it.
+    /// None yet; `is_simulated` says of a Node whether nothing runs the pods on it, and `simulate` gives who answers for such
+    /// pods.
     #[must_use]
-    pub fn beside(is_simulated: impl Fn(&Value) -> bool + Send + Sync + 'static) -> Self {
-        Self(Arc::new(Known { reached: RwLock::default(), is_simulated: Some(Box::new(is_simulated)) }))
+    pub fn beside(
+        is_simulated: impl Fn(&Value) -> bool + Send + Sync + 'static,
+        simulate: impl Fn(PodLookup, Now) -> Arc<dyn SimulatedPod> + Send + Sync + 'static,
+    ) -> Self {
+        let simulated =
+            Some((Box::new(is_simulated) as Box<IsSimulated>, Box::new(simulate) as Box<Simulate>));
+        Self(Arc::new(Known { reached: RwLock::default(), simulated }))
     }
 
     /// Whether nothing runs the pods on a node.
     #[must_use]
     pub fn simulated(&self, node: &Value) -> bool {
-        self.0.is_simulated.as_ref().is_some_and(|is_simulated| is_simulated(node))
+        self.0.simulated.as_ref().is_some_and(|(is_simulated, _)| is_simulated(node))
+    }
+
+    /// Who answers for a pod of a simulated node; `None` where no nodes are simulated.
+    #[must_use]
+    pub fn simulate(&self, pod: PodLookup, now: Now) -> Option<Arc<dyn SimulatedPod>> {
+        self.0.simulated.as_ref().map(|(_, simulate)| simulate(pod, now))
     }
 
     /// From now on this kubelet answers for this node.

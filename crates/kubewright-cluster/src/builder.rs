@@ -1,6 +1,7 @@
 //! What a cluster is made of.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kubewright_apiserver::http::Components;
@@ -14,6 +15,7 @@ use kubewright_control_plane::{
 };
 use kubewright_world::{Pacing, World};
 
+use crate::simulated::SimulatedContainers;
 use crate::{Cluster, ProcessSettings};
 
 /// Settings of a [`Cluster`]; all have defaults.
@@ -93,7 +95,8 @@ impl Builder {
         });
         if controllers.iter().any(|controller| controller.name == "simulated-nodes") {
             let is_simulated = move |node: &_| kubewright_controllers::is_simulated(nodes, node);
-            control_plane = control_plane.kubelets(Kubelets::beside(is_simulated));
+            let simulate = |pod, now| Arc::new(SimulatedContainers::new(pod, now)) as _;
+            control_plane = control_plane.kubelets(Kubelets::beside(is_simulated, simulate));
         }
         let control_plane = control_plane.node_authorization(process.is_some()).start().await?;
         let mut cluster = Cluster::new(control_plane);

@@ -19,6 +19,7 @@
 mod builder;
 mod cluster;
 mod kubelets;
+mod simulated;
 
 pub use builder::Builder;
 pub use cluster::Cluster;

@@ -51,7 +51,7 @@ mod ttl_after_finished;
 mod volumes;
 
 pub use self::table::{Builtin, Identity, Setup, UnknownController, all, select};
-pub use kubewright_node::is_simulated;
+pub use kubewright_node::{Log, NoLog, command_output, container_log, is_simulated};
 
 use k8s_openapi::api::core::v1::Namespace;
 use kubewright_runtime::Error;

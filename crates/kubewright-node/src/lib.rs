@@ -8,6 +8,7 @@ pub mod facts;
 mod managed;
 mod nodes;
 mod pods;
+mod program;
 mod scheduler;
 pub mod selection;
 mod stages;
@@ -18,6 +19,7 @@ use kubewright_runtime::Controller;
 use serde_json::Value;
 use tokio::sync::watch;
 
+pub use self::pods::{Log, NoLog, command_output, container_log};
 pub use self::scheduler::scheduler;
 
 /// Whether a node is simulated where [`simulated_nodes`] of `count` run, so that nothing runs the pods on it. One whose

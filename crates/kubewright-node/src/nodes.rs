@@ -72,6 +72,7 @@ pub(crate) fn controller(
         .predicate(Predicate::of(move |event: &Event<'_, Node>| match event {
             Event::Update { old, new } => {
                 needs_status(new)
+                    || allocatable_of_extended(new).is_some()
                     || old.metadata.annotations != new.metadata.annotations
                     || all_matter.has_for("Node")
             }
@@ -171,6 +172,14 @@ impl Reconciler for NodeReconciler {
                 written => written?,
             };
         }
+        if staged.is_none()
+            && let Some(allocatable) = allocatable_of_extended(&node)
+        {
+            match ctx.patch_status::<Node>(key, json!({"status": {"allocatable": allocatable}})).await {
+                Err(error) if error.is_not_found() => return Ok(Outcome::Done),
+                written => written?,
+            };
+        }
         let last = self.heartbeats.lock().get(key).copied();
         let mut wait = last.and_then(|last| until_heartbeat(last, now));
         if wait.is_none() {
@@ -243,6 +252,22 @@ fn new_node(name: &str, managed: Managed) -> Node {
 /// Whether nobody has said how the node is.
 fn needs_status(node: &Node) -> bool {
     node.metadata.deletion_timestamp.is_none() && node_readiness(node).is_none_or(|ready| ready == "Unknown")
+}
+
+/// Changes of `status.allocatable` by which extended resources are there that `status.capacity` has, and no others: as the
+/// kubelet does of resources that it does not know (`pkg/kubelet/nodestatus/setters.go`).
+fn allocatable_of_extended(node: &Node) -> Option<Value> {
+    let status = node.status.as_ref()?;
+    let is_extended =
+        |name: &str| name.split_once('/').is_some_and(|(domain, _)| !domain.ends_with("kubernetes.io"));
+    let (capacity, allocatable) = (status.capacity.as_ref(), status.allocatable.as_ref()?);
+    let capacity = |name: &str| capacity.and_then(|capacity| capacity.get(name));
+    let all = status.capacity.iter().flatten();
+    let more =
+        all.filter(|(name, _)| !allocatable.contains_key(*name)).map(|(name, value)| (name, json!(value)));
+    let less = allocatable.keys().filter(|name| capacity(name).is_none()).map(|name| (name, json!(null)));
+    let changes: BTreeMap<_, _> = more.chain(less).filter(|(name, _)| is_extended(name)).collect();
+    (!changes.is_empty()).then(|| json!(changes))
 }
 
 /// The status of a healthy node; capacity, conditions and whatever else it has already stays.
@@ -387,6 +412,18 @@ mod tests {
             .map(|condition| condition["status"].clone())
             .collect();
         assert_eq!(pressure, ["True"]);
+    }
+
+    #[test]
+    fn extended_resources_of_the_capacity_are_allocatable_and_no_others() {
+        let of = |capacity: Value, allocatable: Value| {
+            allocatable_of_extended(&node(json!({"capacity": capacity, "allocatable": allocatable})))
+        };
+        let beards = json!({"cpu": "4", "example.com/beards": "3"});
+        assert_eq!(of(beards.clone(), json!({"cpu": "3"})), Some(json!({"example.com/beards": "3"})));
+        assert_eq!(of(json!({"cpu": "4"}), beards.clone()), Some(json!({"example.com/beards": null})));
+        assert_eq!(of(beards.clone(), beards), None);
+        assert_eq!(of(json!({"memory": "1Gi"}), json!({"cpu": "1"})), None);
     }
 
     #[test]

@@ -11,20 +11,20 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::script::{Act, Role, Script};
+use crate::program::KILLED;
 
 /// The first restart is at once, then there is a pause that doubles (`MaxContainerBackOff` in `pkg/kubelet`).
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// A container that ran for twice the longest pause starts anew at once.
 const STEADY: Duration = Duration::from_secs(600);
-/// The exit code of a container that was killed.
-const KILLED: i32 = 137;
 
 /// The containers of a pod.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Containers {
     pub(super) init: Vec<ContainerStatus>,
     pub(super) main: Vec<ContainerStatus>,
+    pub(super) ephemeral: Vec<ContainerStatus>,
     /// When something happens next, if nothing else does before.
     pub(super) due: Option<Timestamp>,
 }
@@ -43,13 +43,19 @@ impl Containers {
             known(statuses, container).unwrap_or_else(|| created(pod, container, reason))
         };
         let begins = if init.is_empty() { "ContainerCreating" } else { "PodInitializing" };
-        let (inits, mains) = (
+        let (inits, mains, later) = (
             status.and_then(|status| status.init_container_statuses.as_ref()),
             status.and_then(|status| status.container_statuses.as_ref()),
+            status.and_then(|status| status.ephemeral_container_statuses.as_ref()),
         );
+        let ephemeral = ephemeral_containers(pod);
         Self {
             init: init.iter().map(|container| status_of(inits, container, "PodInitializing")).collect(),
             main: main.iter().map(|container| status_of(mains, container, begins)).collect(),
+            ephemeral: ephemeral
+                .iter()
+                .map(|container| status_of(later, container, "ContainerCreating"))
+                .collect(),
             due: None,
         }
     }
@@ -81,6 +87,9 @@ impl Containers {
             }
             may_go_on = if role == Role::Sidecar { is_running(status) } else { has_ended_well(status) };
             status.ready = may_go_on;
+            if role == Role::Sidecar {
+                due.extend(life.make_ready(status));
+            }
         }
         let has_begun = self.main.iter().any(|status| {
             is_running(status)
@@ -94,7 +103,11 @@ impl Containers {
                 let act = script.act(container, Role::Main);
                 let life = Life { container, act, restart, now };
                 due.extend(life.run(status, pod));
-                status.ready = is_running(status);
+                due.extend(life.make_ready(status));
+            }
+            for (container, status) in ephemeral_containers(pod).iter().zip(&mut next.ephemeral) {
+                let act = script.act(container, Role::Ephemeral);
+                due.extend(Life { container, act, restart: "Never", now }.run(status, pod));
             }
         }
         next.due = due.into_iter().min();
@@ -103,21 +116,49 @@ impl Containers {
 
     /// All that run are stopped at `now`, by themselves or by force; nothing starts any more.
     pub(super) fn stopped(&self, by_force: bool, now: Timestamp) -> Self {
-        let mut next = Self { due: None, ..self.clone() };
         let code = if by_force { KILLED } else { 0 };
-        for status in next.init.iter_mut().chain(&mut next.main) {
+        self.stopped_with(|_| code, now)
+    }
+
+    /// As [`Self::stopped`], each with the exit code that there is for the name of its container.
+    pub(super) fn stopped_with(&self, code: impl Fn(&str) -> i32, now: Timestamp) -> Self {
+        let mut next = Self { due: None, ..self.clone() };
+        for status in next.init.iter_mut().chain(&mut next.main).chain(&mut next.ephemeral) {
             if is_running(status) {
-                terminate(status, code, now);
+                terminate(status, code(&status.name), now, None);
+                status.ready = false;
             }
+        }
+        for status in next.main.iter_mut().chain(&mut next.ephemeral) {
             status.ready = false;
         }
         next
+    }
+
+    /// What is the same of all of them, whatever is due.
+    pub(super) fn statuses(&self) -> [&[ContainerStatus]; 3] {
+        [&self.init, &self.main, &self.ephemeral]
     }
 }
 
 /// What an init container is to its pod.
 pub(super) fn role_of_init(container: &Container) -> Role {
     if container.restart_policy.as_deref() == Some("Always") { Role::Sidecar } else { Role::Init }
+}
+
+/// The ephemeral containers of a pod, in the form of others.
+pub(super) fn ephemeral_containers(pod: &Pod) -> Vec<Container> {
+    let all = pod.spec.as_ref().and_then(|spec| spec.ephemeral_containers.as_deref()).unwrap_or_default();
+    let of = all.iter().map(|one| Container {
+        name: one.name.clone(),
+        image: one.image.clone(),
+        command: one.command.clone(),
+        args: one.args.clone(),
+        termination_message_path: one.termination_message_path.clone(),
+        termination_message_policy: one.termination_message_policy.clone(),
+        ..Container::default()
+    });
+    of.collect()
 }
 
 pub(super) fn is_running(status: &ContainerStatus) -> bool {
@@ -184,16 +225,39 @@ impl Life<'_> {
     fn start(&self, status: &mut ContainerStatus) {
         match &self.act {
             Act::Wait { reason, message } => wait(status, reason, message),
+            Act::Pull { image } => {
+                let waiting =
+                    status.state.as_ref().and_then(|state| state.waiting.as_ref()?.reason.as_deref());
+                if matches!(waiting, Some("ErrImagePull" | "ImagePullBackOff")) {
+                    wait(status, "ImagePullBackOff", &format!("Back-off pulling image {image:?}"));
+                } else {
+                    wait(status, "ErrImagePull", &format!("failed to pull image {image:?}: not found"));
+                }
+            }
             Act::Run { .. } => {
                 let running = ContainerStateRunning { started_at: Some(Time(self.now)) };
                 status.state = Some(ContainerState { running: Some(running), ..ContainerState::default() });
                 status.started = Some(true);
+                let image = self.container.image.as_deref().unwrap_or_default();
+                if status.image != image {
+                    (status.image, status.image_id) = (image.to_owned(), format!("simulated://{image}"));
+                }
             }
         }
     }
 
+    /// A container that runs is ready when its readiness probe has had its first delay; says when that is.
+    fn make_ready(&self, status: &mut ContainerStatus) -> Option<Timestamp> {
+        status.ready = is_running(status);
+        let delay = self.container.readiness_probe.as_ref()?.initial_delay_seconds?;
+        let delay = Duration::from_secs(u64::try_from(delay).ok()?);
+        let ready = started(status)?.checked_add(delay).ok()?;
+        status.ready &= ready <= self.now;
+        (ready > self.now).then_some(ready)
+    }
+
     fn due(&self, status: &ContainerStatus) -> Option<Timestamp> {
-        let started = status.state.as_ref()?.running.as_ref()?.started_at.as_ref()?.0;
+        let started = started(status)?;
         match &self.act {
             Act::Run { duration: Some(duration), .. } => started.checked_add(*duration).ok(),
             _ => None,
@@ -201,13 +265,13 @@ impl Life<'_> {
     }
 
     fn end(&self, status: &mut ContainerStatus, running: &ContainerStateRunning) -> Option<Timestamp> {
-        let Act::Run { exit_code, .. } = &self.act else { return None };
+        let Act::Run { exit_code, message, .. } = &self.act else { return None };
         let due = self.due(status)?;
         if due > self.now {
             return Some(due);
         }
         let started = running.started_at.as_ref().map_or(self.now, |started| started.0);
-        terminate(status, *exit_code, due.max(started));
+        terminate(status, *exit_code, due.max(started), message.clone());
         // What has ended may start again at once, with the next write.
         let is_final = self.restart == "Never" || (self.restart == "OnFailure" && *exit_code == 0);
         (!is_final).then_some(self.now)
@@ -244,10 +308,15 @@ fn wait(status: &mut ContainerStatus, reason: &str, message: &str) {
     status.ready = false;
 }
 
-fn terminate(status: &mut ContainerStatus, exit_code: i32, at: Timestamp) {
+fn started(status: &ContainerStatus) -> Option<Timestamp> {
+    Some(status.state.as_ref()?.running.as_ref()?.started_at.as_ref()?.0)
+}
+
+fn terminate(status: &mut ContainerStatus, exit_code: i32, at: Timestamp, message: Option<String>) {
     let started = status.state.as_ref().and_then(|state| state.running.as_ref()?.started_at.clone());
     let terminated = ContainerStateTerminated {
         exit_code,
+        message,
         reason: Some(if exit_code == 0 { "Completed" } else { "Error" }.to_owned()),
         started_at: started.or(Some(Time(at))),
         finished_at: Some(Time(at)),
@@ -300,7 +369,7 @@ mod tests {
         let mut changes = Vec::new();
         loop {
             let next = containers.at(pod, now);
-            if (&next.init, &next.main) != (&containers.init, &containers.main) {
+            if next.statuses() != containers.statuses() {
                 let status = &next.main[0];
                 let state = status.state.clone().unwrap_or_default();
                 let said = match (state.waiting, state.terminated) {

@@ -1,11 +1,15 @@
 //! The life of a pod on a simulated node: what a kubelet reports when its containers start, run and end without any
 //! process, in the manner of kwok's `pod-fast` stages (`kustomize/stage/pod/fast`).
 //!
-//! A bound pod runs and is ready; its annotations say otherwise ([`script`]). The pod of a Job then ends well; a deleted
-//! pod is gone at once, whatever its grace period, as soon as it has no finalizers. Whatever else its status says was
-//! said by somebody else and stays.
+//! A bound pod runs and is ready; its annotations, or the programs of its containers where these are known, say otherwise
+//! ([`script`]). The pod of a Job then ends well; a deleted pod is gone when its known programs would have ended
+//! ([`deletion`]), others at once, whatever their grace period, as soon as it has no finalizers. Whatever else its status
+//! says was said by somebody else and stays.
 
+mod admission;
 mod containers;
+mod deletion;
+mod output;
 mod report;
 mod script;
 mod table;
@@ -22,12 +26,12 @@ use kube::Api;
 use kube::api::{DeleteParams, Preconditions};
 use kubewright_runtime::{Context, Controller, Error, Event, Key, Outcome, Predicate, Reconciler};
 use parking_lot::Mutex;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use self::containers::{Containers, is_running};
+use self::containers::Containers;
+pub use self::output::{Log, NoLog, command_output, container_log};
 use self::report::{Said, conditions_with, readiness, status};
-use self::script::Script;
 use self::table::PodTable;
 use crate::addresses::Pool;
 use crate::facts::{conditions, is_node_ready, node_name, phase};
@@ -94,6 +98,14 @@ impl Reconciler for Kubelet {
             }
             step => step,
         };
+        if matches!(step, Step::Report(_)) && admission::is_new(&pod) {
+            let others = self.table.on(node_name(&pod));
+            let others =
+                others.iter().filter(|other| *other != key).filter_map(|other| ctx.get::<Pod>(other));
+            if let Some(refused) = admission::refusal(&pod, others, &Time(now)) {
+                return write(ctx, key, &pod, &refused).await;
+            }
+        }
         let status = match step {
             Step::Rest(wait) => return Ok(wait.map_or(Outcome::Done, Outcome::RequeueAfter)),
             Step::Remove => return remove(ctx, &pod, key).await,
@@ -114,16 +126,21 @@ impl Reconciler for Kubelet {
                 json!({"conditions": conditions_with(&pod, &[ready], &Time(now))})
             }
         };
-        let metadata = json!({"uid": pod.metadata.uid, "resourceVersion": pod.metadata.resource_version});
-        match ctx.patch_status::<Pod>(key, json!({"metadata": metadata, "status": status})).await {
-            Err(error) if error.is_not_found() => Ok(Outcome::Done),
-            Err(error) => Err(error),
-            // It takes one step of a pod's life, and the next one follows from what it wrote.
-            Ok(written) if written.metadata.resource_version != pod.metadata.resource_version => {
-                Ok(Outcome::RequeueAfter(Duration::ZERO))
-            }
-            Ok(_) => Ok(Outcome::Done),
+        write(ctx, key, &pod, &status).await
+    }
+}
+
+/// Writes a pod's status, if the pod is as it was.
+async fn write(ctx: &Context, key: &Key, pod: &Pod, status: &Value) -> Result<Outcome, Error> {
+    let metadata = json!({"uid": pod.metadata.uid, "resourceVersion": pod.metadata.resource_version});
+    match ctx.patch_status::<Pod>(key, json!({"metadata": metadata, "status": status})).await {
+        Err(error) if error.is_not_found() => Ok(Outcome::Done),
+        Err(error) => Err(error),
+        // It takes one step of a pod's life, and the next one follows from what it wrote.
+        Ok(written) if written.metadata.resource_version != pod.metadata.resource_version => {
+            Ok(Outcome::RequeueAfter(Duration::ZERO))
         }
+        Ok(_) => Ok(Outcome::Done),
     }
 }
 
@@ -192,7 +209,7 @@ enum Step {
 
 fn step(pod: &Pod, now: Timestamp) -> Step {
     if pod.metadata.deletion_timestamp.is_some() {
-        return step_of_deletion(pod, now);
+        return deletion::step(pod, now);
     }
     if matches!(phase(pod), "Succeeded" | "Failed") {
         return Step::Rest(None);
@@ -209,7 +226,7 @@ fn step(pod: &Pod, now: Timestamp) -> Step {
         return Step::Kill(before.stopped(true, now), "DeadlineExceeded", message);
     }
     let after = before.at(pod, now);
-    if !has_statuses || (&before.init, &before.main) != (&after.init, &after.main) {
+    if !has_statuses || before.statuses() != after.statuses() || !is_observed(pod) {
         return Step::Report(after);
     }
     if let Some(ready) = gated(pod) {
@@ -217,24 +234,6 @@ fn step(pod: &Pod, now: Timestamp) -> Step {
     }
     let next = after.due.into_iter().chain(deadline).min();
     Step::Rest(next.map(|next| until(next, now)))
-}
-
-/// A deleted pod goes at once, unless its annotation has it take its time; finalizers keep what is left of it.
-fn step_of_deletion(pod: &Pod, now: Timestamp) -> Step {
-    let containers = Containers::of(pod);
-    let runs = has_statuses(pod) && containers.init.iter().chain(&containers.main).any(is_running);
-    if let Some(takes) = Script::of(pod).stop_for().filter(|_| runs) {
-        let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or_default();
-        let grace = Duration::from_secs(u64::try_from(grace).unwrap_or_default());
-        let over = pod.metadata.deletion_timestamp.as_ref().map_or(now, |deletion| deletion.0);
-        let ends = if takes < grace { over - (grace - takes) } else { over };
-        if ends > now {
-            return Step::Rest(Some(until(ends, now)));
-        }
-        return Step::Report(containers.stopped(takes > grace, now));
-    }
-    let held = pod.metadata.finalizers.as_ref().is_some_and(|finalizers| !finalizers.is_empty());
-    if held { Step::Rest(None) } else { Step::Remove }
 }
 
 fn until(time: Timestamp, now: Timestamp) -> Duration {
@@ -246,6 +245,13 @@ fn deadline(pod: &Pod) -> Option<Timestamp> {
     let seconds = u64::try_from(pod.spec.as_ref()?.active_deadline_seconds?).ok()?;
     let started = pod.status.as_ref()?.start_time.as_ref()?.0;
     started.checked_add(Duration::from_secs(seconds)).ok()
+}
+
+/// Whether the status is of the pod as its spec is now, ephemeral containers too.
+fn is_observed(pod: &Pod) -> bool {
+    let status = pod.status.as_ref();
+    let observed = status.and_then(|status| status.observed_generation);
+    pod.metadata.generation.is_none() || observed == pod.metadata.generation
 }
 
 /// Whether the status tells of every main container.

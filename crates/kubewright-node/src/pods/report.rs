@@ -83,6 +83,12 @@ pub(super) fn status(
     if !containers.init.is_empty() {
         status["initContainerStatuses"] = containers.init.iter().map(status_json).collect();
     }
+    if !containers.ephemeral.is_empty() {
+        status["ephemeralContainerStatuses"] = containers.ephemeral.iter().map(status_json).collect();
+    }
+    if let Some(generation) = pod.metadata.generation {
+        status["observedGeneration"] = json!(generation);
+    }
     let started = pod.status.as_ref().and_then(|status| status.start_time.as_ref());
     if started.is_none() {
         status["startTime"] = json!(now);
@@ -207,7 +213,9 @@ pub(super) fn conditions_with(pod: &Pod, said: &[Said], now: &Time) -> Vec<Value
         if let Some(before) =
             before.filter(|before| before.reason.as_deref() == said.reason && before.message == said.message)
         {
-            all.push(condition_json(before));
+            let mut condition = condition_json(before);
+            observe(&mut condition, pod);
+            all.push(condition);
             continue;
         }
         let since = before.and_then(|before| before.last_transition_time.as_ref()).unwrap_or(now);
@@ -219,7 +227,15 @@ pub(super) fn conditions_with(pod: &Pod, said: &[Said], now: &Time) -> Vec<Value
         if let Some(message) = &said.message {
             condition["message"] = json!(message);
         }
+        observe(&mut condition, pod);
         all.push(condition);
     }
     all
+}
+
+/// A condition says which generation of the pod it is of.
+fn observe(condition: &mut Value, pod: &Pod) {
+    if let Some(generation) = pod.metadata.generation {
+        condition["observedGeneration"] = json!(generation);
+    }
 }

@@ -1,4 +1,5 @@
-//! How long the containers of a pod run and how they end, which the pod's annotations say (docs/nodes.md).
+//! How long the containers of a pod run and how they end, which the pod's annotations say, or else their programs where these
+//! are known (docs/nodes.md).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,13 +8,17 @@ use k8s_openapi::api::core::v1::{Container, Pod};
 use kubewright_meta::duration;
 use kubewright_runtime::owner;
 
+use crate::program::{self, Program};
+
 /// What a container does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Act {
     /// It does not start, for this reason and with this explanation.
     Wait { reason: String, message: String },
-    /// It runs, for this long or for ever, and ends with this code.
-    Run { duration: Option<Duration>, exit_code: i32 },
+    /// Its image cannot be pulled.
+    Pull { image: String },
+    /// It runs, for this long or for ever, and ends with this code and this termination message.
+    Run { duration: Option<Duration>, exit_code: i32, message: Option<String> },
 }
 
 /// What a container is to its pod.
@@ -25,6 +30,8 @@ pub(super) enum Role {
     Sidecar,
     /// It is what the pod is for.
     Main,
+    /// It was put into a pod that runs, and does not start again.
+    Ephemeral,
 }
 
 /// The annotations of a pod that say what its containers do.
@@ -43,7 +50,8 @@ impl<'a> Script<'a> {
         }
     }
 
-    /// What this container does. Main containers of Jobs end at once, and well, unless something else is said.
+    /// What this container does. What annotations say goes first, then what is known of its image and program; main
+    /// containers of Jobs end at once, and well, unless one of these says something else.
     pub(super) fn act(&self, container: &Container, role: Role) -> Act {
         self.read(container, role)
             .unwrap_or_else(|message| Act::Wait { reason: "CreateContainerConfigError".into(), message })
@@ -62,11 +70,33 @@ impl<'a> Script<'a> {
             code.map_err(|_| format!("annotation {name}: {text:?} is not an exit code"))
         });
         let (duration, exit_code) = (duration.transpose()?, exit_code.transpose()?);
+        if duration.is_none() && exit_code.is_none() {
+            let image = container.image.as_deref().unwrap_or_default();
+            if program::is_unpullable(image) {
+                return Ok(Act::Pull { image: image.to_owned() });
+            }
+            if let Some(program) = Program::of(container) {
+                let (duration, exit_code) = program.end.unzip();
+                let message = program.message(container);
+                return Ok(Act::Run { duration, exit_code: exit_code.unwrap_or_default(), message });
+            }
+        }
         let ends = role == Role::Init || exit_code.is_some() || (role == Role::Main && self.is_of_a_job);
         Ok(Act::Run {
             duration: duration.or(ends.then_some(Duration::ZERO)),
             exit_code: exit_code.unwrap_or_default(),
+            message: None,
         })
+    }
+
+    /// The program of a container, where it is known and no annotation says something else.
+    pub(super) fn program(&self, container: &Container, role: Role) -> Option<Program> {
+        let is_said =
+            ["waiting", "run-for", "exit-code"].iter().any(|what| self.find(container, role, what).is_some());
+        if is_said || program::is_unpullable(container.image.as_deref().unwrap_or_default()) {
+            return None;
+        }
+        Program::of(container)
     }
 
     /// How long the pod takes to stop once it is deleted.
@@ -101,14 +131,15 @@ mod tests {
     }
 
     fn run(seconds: u64, exit_code: i32) -> Act {
-        Act::Run { duration: Some(Duration::from_secs(seconds)), exit_code }
+        Act::Run { duration: Some(Duration::from_secs(seconds)), exit_code, message: None }
     }
 
     #[test]
     fn a_container_runs_for_ever_unless_something_else_is_said() {
-        assert_eq!(act(json!({}), Role::Main), Act::Run { duration: None, exit_code: 0 });
+        let for_ever = Act::Run { duration: None, exit_code: 0, message: None };
+        assert_eq!(act(json!({}), Role::Main), for_ever);
         assert_eq!(act(json!({}), Role::Init), run(0, 0));
-        assert_eq!(act(json!({}), Role::Sidecar), Act::Run { duration: None, exit_code: 0 });
+        assert_eq!(act(json!({}), Role::Sidecar), for_ever);
     }
 
     #[test]
@@ -120,6 +151,21 @@ mod tests {
         assert_eq!(act(json!({"kubewright.dev/exit-code": "1"}), Role::Main), run(0, 1));
         let waits = Act::Wait { reason: "ImagePullBackOff".into(), message: String::new() };
         assert_eq!(act(json!({"kubewright.dev/waiting": "ImagePullBackOff"}), Role::Main), waits);
+    }
+
+    #[test]
+    fn a_known_program_runs_as_long_as_it_would_unless_an_annotation_says_something_else() {
+        let of = |annotations: Value| {
+            let pod: Pod = kubewright_objects::from_value(json!({"metadata": {"annotations": annotations}}))
+                .expect("a pod");
+            let command = Some(vec!["sleep".to_owned(), "20".to_owned()]);
+            let container = Container { name: "c".into(), command, ..Container::default() };
+            let script = Script::of(&pod);
+            (script.act(&container, Role::Main), script.program(&container, Role::Main).is_some())
+        };
+        assert_eq!(of(json!({})), (run(20, 0), true));
+        assert_eq!(of(json!({"kubewright.dev/exit-code": "2"})), (run(0, 2), false));
+        assert_eq!(of(json!({"kubewright.dev/run-for": "5s"})), (run(5, 0), false));
     }
 
     #[test]

@@ -37,6 +37,11 @@ impl PodTable {
         self.0.lock().leave(pod);
     }
 
+    /// The pods of the node.
+    pub(super) fn on(&self, node: &str) -> Vec<Key> {
+        self.0.lock().by_node.get(node).into_iter().flatten().cloned().collect()
+    }
+
     /// The node has news: those are to be looked at.
     pub(super) fn wake(&self, node: &str) -> Vec<Key> {
         let mut inner = self.0.lock();

@@ -1,7 +1,6 @@
 //! What happens next to a pod, by what its status says.
 
 use kubewright_world::SIMULATION_START as NOW;
-use serde_json::Value;
 
 use super::*;
 

@@ -27,6 +27,8 @@ mod state;
 mod volumes;
 mod watching;
 
+pub(crate) use self::pod_info::want_the_same_port;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

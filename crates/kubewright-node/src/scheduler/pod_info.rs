@@ -223,6 +223,12 @@ fn host_ports(pod: &Pod) -> Vec<HostPort> {
         .collect()
 }
 
+/// Whether two pods on one node would collide in a port of it.
+pub(crate) fn want_the_same_port(one: &Pod, other: &Pod) -> bool {
+    let taken = host_ports(other);
+    host_ports(one).iter().any(|port| taken.iter().any(|other| collide(port, other)))
+}
+
 /// Whether two pods cannot both have these: the same protocol and number collide, unless on two different addresses.
 pub(super) fn collide(a: &HostPort, b: &HostPort) -> bool {
     let any = |address: &str| address.is_empty() || address == "0.0.0.0";

@@ -18,8 +18,8 @@ use super::super::dispatch::RequestInfo;
 use super::super::respond::{self, ResponseBody};
 use super::super::upgrade::{Refused, Upgrade};
 use super::super::websocket::{self, Handshake};
-use super::{container_of, kubelet_address, node_name, refused, target};
-use crate::kubelet::{LogOptions, LogStream, Refusal, Since};
+use super::{container_of, kubelet_address, node_name, refused, simulated_pod, target};
+use crate::kubelet::{LogOptions, LogStream, LogStreamed, Refusal, Since};
 
 pub(super) async fn answer(info: &RequestInfo<'_>, pod: &Value) -> Result<Response<ResponseBody>, ApiError> {
     let options = read(info)?;
@@ -29,12 +29,26 @@ pub(super) async fn answer(info: &RequestInfo<'_>, pod: &Value) -> Result<Respon
         return Ok(respond::text(StatusCode::NO_CONTENT, ""));
     }
     let address = kubelet_address(info, pod)?;
-    let Some(kubelet) = info.server.kubelets().of(node_name(pod)) else {
+    let kubelet = info.server.kubelets().of(node_name(pod));
+    let simulated = || simulated_pod(info, pod)?.logs(&container, options.clone());
+    if kubelet.is_none()
+        && let Some(log) = simulated()
+    {
+        return shown(info, log);
+    }
+    let Some(kubelet) = kubelet else {
         let (namespace, name) = (object::namespace(pod), object::name(pod));
         let start = format!("Get \"https://{address}/containerLogs/{namespace}/{name}/{container}\": ");
         return Err(refused(info, node_name(pod), &start, &address));
     };
-    let log = kubelet.logs(target(pod, container), options).await;
+    shown(info, kubelet.logs(target(pod, container), options).await)
+}
+
+/// The answer with a log.
+fn shown(
+    info: &RequestInfo<'_>,
+    log: Result<LogStreamed, Refusal>,
+) -> Result<Response<ResponseBody>, ApiError> {
     let log = log.map_err(|refusal| failure(info.call.name, &refusal))?;
     let pieces = log.map(|piece| {
         piece

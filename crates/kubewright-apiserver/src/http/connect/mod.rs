@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use super::dispatch::RequestInfo;
 use super::respond::{self, ResponseBody};
 use super::stream::Purpose;
-use crate::kubelet::{Kubelet, Refusal, Target};
+use crate::kubelet::{Kubelet, Refusal, SimulatedPod, Target};
 
 const KUBELET_PORT: u16 = 10_250;
 
@@ -84,6 +84,13 @@ async fn answer_admitted(
         subresource => {
             let pod = found()?;
             let container = container_of(&pod, info.query.text("container"))?;
+            if matches!(subresource, Subresource::Exec)
+                && info.server.kubelets().of(node_name(&pod)).is_none()
+                && let Some(simulated) = simulated_pod(info, &pod)
+                && let Some(response) = session::answer_simulated(info, &*simulated, &container)
+            {
+                return response;
+            }
             let purpose = match subresource {
                 Subresource::Attach => Purpose::Attach,
                 _ => Purpose::Exec,
@@ -232,6 +239,20 @@ fn refused(info: &RequestInfo<'_>, node: &str, start: &str, address: &str) -> Ap
         simulated(info, node)
             .unwrap_or_else(|| format!("{start}dial tcp {address}: connect: connection refused")),
     )
+}
+
+/// Who answers for a pod on a simulated node; `None` where the pod's node is none.
+fn simulated_pod(info: &RequestInfo<'_>, pod: &Value) -> Option<Arc<dyn SimulatedPod>> {
+    simulated(info, node_name(pod))?;
+    let (engine, kind) = (Arc::clone(info.server.engine()), Arc::clone(info.call.kind));
+    let (key, uid) =
+        (format!("{}/{}", object::namespace(pod), object::name(pod)), object::uid(pod).to_owned());
+    let lookup = move || {
+        let pod = encode::value(&kind, engine.snapshot().get(&kind.collection, &key)?);
+        (object::uid(&pod) == uid).then_some(pod)
+    };
+    let clock = info.server.engine().world().clock.clone();
+    info.server.kubelets().simulate(Arc::new(lookup), Arc::new(move || clock.now()))
 }
 
 /// What there is to say of the pod that is asked for when a container is put into it that will not run.
