@@ -1,6 +1,7 @@
 //! What a contributor runs: `cargo xtask test`, `cargo xtask ci`, `cargo xtask alone`, `cargo xtask acceptance`,
 //! //! `cargo xtask operators`, `cargo xtask projects`, `cargo xtask versions`, `cargo xtask spec`,
 //! `cargo xtask golden`, `cargo xtask book`, `cargo xtask parts`, `cargo xtask crds`, `cargo xtask differ`, `cargo xtask bench`, `cargo xtask release`,
+//! `cargo xtask golden`, `cargo xtask book`, `cargo xtask parts`, `cargo xtask conformance`, `cargo xtask crds`, `cargo xtask bench`, `cargo xtask release`,
 //! `cargo xtask dist`, `cargo xtask recording`,
 //! `cargo xtask bindings`.
 //!
@@ -12,6 +13,7 @@ mod bench;
 mod bindings;
 mod book;
 mod check;
+mod conformance;
 mod crds;
 mod differ;
 mod dist;
@@ -70,6 +72,8 @@ enum Task {
     Golden,
     /// Hold what the controllers of Kubernetes were recorded to do with parts of it in the place of ours, and ours in the place of theirs
     Parts(parts::Options),
+    /// Run the conformance tests of Kubernetes, and write docs/conformance.md
+    Conformance(conformance::Options),
     /// Apply a folder of CustomResourceDefinitions twice in both ways, and compare with another cluster if one is given
     Crds(crds::Options),
     /// Compare a release build with a real Kubernetes by conversations made from seeds
@@ -98,6 +102,7 @@ fn main() -> ExitCode {
         Task::Spec(options) => spec::spec(&options),
         Task::Golden => golden::golden(),
         Task::Parts(options) => parts::parts(&options),
+        Task::Conformance(options) => conformance::conformance(&options),
         Task::Crds(options) => crds::crds(&options),
         Task::Differ(options) => differ::differ(&options),
         Task::Recording => recording::record(),

@@ -233,9 +233,9 @@ pub(super) fn conditions_with(pod: &Pod, said: &[Said], now: &Time) -> Vec<Value
     all
 }
 
-/// A condition says which generation of the pod it is of.
+/// A condition says which generation of the pod it is of, but for the one that binding the pod set.
 fn observe(condition: &mut Value, pod: &Pod) {
-    if let Some(generation) = pod.metadata.generation {
+    if let Some(generation) = pod.metadata.generation.filter(|_| condition["type"] != "PodScheduled") {
         condition["observedGeneration"] = json!(generation);
     }
 }

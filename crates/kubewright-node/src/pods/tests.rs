@@ -76,6 +76,110 @@ fn a_condition_that_was_there_keeps_its_time() {
 }
 
 #[test]
+fn the_status_says_which_generation_of_the_pod_it_is_of() {
+    let mut pod = pod("Pending");
+    pod.metadata.generation = Some(1);
+    let mut running = started(&pod);
+    assert_eq!(step(&running, NOW), Step::Rest(None));
+    running.metadata.generation = Some(2);
+    let status = written(&running, NOW);
+    assert_eq!(status["observedGeneration"], 2);
+    for condition in status["conditions"].as_array().expect("conditions") {
+        let observed = if condition["type"] == "PodScheduled" { json!(null) } else { json!(2) };
+        assert_eq!(condition["observedGeneration"], observed, "{condition}");
+    }
+    assert_eq!(step(&with_status(running, status), NOW), Step::Rest(None));
+}
+
+#[test]
+fn an_ephemeral_container_runs_beside_the_others_and_does_not_start_again() {
+    let mut running = started(&pod("Pending"));
+    let debug = json!([{"name": "debug", "image": "busybox", "command": ["sleep", "3"]}]);
+    running.spec.as_mut().expect("a spec").ephemeral_containers = kubewright_objects::from_value(debug).ok();
+    let status = written(&running, NOW);
+    assert!(status["ephemeralContainerStatuses"][0]["state"]["running"].is_object());
+    let ended = written(&with_status(running.clone(), status), NOW + SECOND * 3);
+    assert_eq!(ended["phase"], "Running");
+    assert_eq!(ended["ephemeralContainerStatuses"][0]["state"]["terminated"]["exitCode"], 0);
+    assert_eq!(step(&with_status(running, ended), NOW + SECOND * 4), Step::Rest(None));
+}
+
+#[test]
+fn a_container_is_ready_after_the_first_delay_of_its_readiness_probe() {
+    let mut pod = pod("Pending");
+    let probe = json!({"initialDelaySeconds": 20, "httpGet": {"port": 80}});
+    pod.spec.as_mut().expect("a spec").containers[0].readiness_probe =
+        kubewright_objects::from_value(probe).ok();
+    let running = started(&pod);
+    assert_eq!((phase(&running), said(&running, "Ready").as_str()), ("Running", "False ContainersNotReady"));
+    assert_eq!(step(&running, NOW + SECOND), Step::Rest(Some(SECOND * 19)));
+    let status = written(&running, NOW + SECOND * 20);
+    assert_eq!(said(&with_status(running, status), "Ready"), "True");
+}
+
+#[test]
+fn the_pod_of_a_job_whose_program_is_known_runs_as_long_and_ends_as_it_would() {
+    let mut pod = of_a_job(pod("Pending"));
+    let script = ["sh", "-c", "sleep 30; echo gone > /dev/termination-log; exit 4"];
+    pod.spec.as_mut().expect("a spec").containers[0].command = Some(script.map(str::to_owned).to_vec());
+    let running = started(&pod);
+    assert_eq!(step(&running, NOW), Step::Rest(Some(SECOND * 30)));
+    let status = written(&running, NOW + SECOND * 30);
+    let state = &status["containerStatuses"][0]["state"]["terminated"];
+    assert_eq!((&status["phase"], &state["exitCode"]), (&json!("Failed"), &json!(4)));
+    assert_eq!(state["message"], "gone\n");
+}
+
+#[test]
+fn an_image_that_is_not_there_is_waited_for_until_the_pod_has_another() {
+    let mut pod = pod("Pending");
+    pod.spec.as_mut().expect("a spec").containers[0].image = Some("webserver:404".into());
+    let reason = |pod: &Pod| {
+        let status =
+            json!(pod.status.as_ref().and_then(|status| status.container_statuses.clone()).expect("one")[0]);
+        status["state"]["waiting"]["reason"].clone()
+    };
+    let first = started(&pod);
+    assert_eq!((phase(&first), reason(&first)), ("Pending", json!("ErrImagePull")));
+    let second = started(&first);
+    assert_eq!(reason(&second), "ImagePullBackOff");
+    assert_eq!(step(&second, NOW), Step::Rest(None));
+    let mut third = second;
+    third.spec.as_mut().expect("a spec").containers[0].image = Some("web:2".into());
+    let status = written(&third, NOW + SECOND);
+    assert_eq!(
+        (&status["phase"], &status["containerStatuses"][0]["image"]),
+        (&json!("Running"), &json!("web:2"))
+    );
+}
+
+#[test]
+fn a_deleted_pod_is_there_until_its_known_program_would_have_ended() {
+    let deleted = |command: &[&str]| {
+        let mut pod = pod("Pending");
+        let words = command.iter().map(|word| (*word).to_owned()).collect();
+        pod.spec.as_mut().expect("a spec").containers[0].command = Some(words);
+        let mut going = started(&pod);
+        going.metadata.deletion_timestamp = Some(Time(NOW + SECOND * 30));
+        going.metadata.deletion_grace_period_seconds = Some(30);
+        going
+    };
+    let code = |pod: &Pod, seconds: u32| {
+        let status = written(pod, NOW + SECOND * seconds);
+        status["containerStatuses"][0]["state"]["terminated"]["exitCode"].clone()
+    };
+    let asleep = deleted(&["sleep", "3600"]);
+    assert_eq!(step(&asleep, NOW), Step::Rest(Some(SECOND * 30)));
+    assert_eq!(code(&asleep, 30), 137);
+    let paused = deleted(&["/agnhost", "pause"]);
+    assert_eq!(step(&paused, NOW), Step::Rest(Some(SECOND * 2)));
+    assert_eq!(code(&paused, 2), 2);
+    let status = written(&paused, NOW + SECOND * 2);
+    let stopped = Pod { metadata: paused.metadata.clone(), ..with_status(paused, status) };
+    assert_eq!(step(&stopped, NOW + SECOND * 2), Step::Remove);
+}
+
+#[test]
 fn a_pod_on_the_hosts_network_has_its_address() {
     let mut pod = pod("Pending");
     pod.spec.as_mut().expect("a spec").host_network = Some(true);

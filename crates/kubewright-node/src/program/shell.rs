@@ -2,6 +2,8 @@
 //! sequences of `;`, `&&` and `||`, and `while true; do …; done`. Whatever else a script has, such as variables, pipes and
 //! patterns, makes it unknown as a whole.
 
+use std::iter::Peekable;
+use std::str::Chars;
 use std::time::Duration;
 
 use super::{Cycle, Printed, Program, Stop};
@@ -89,40 +91,14 @@ fn tokens(script: &str) -> Option<Vec<Token>> {
                 }
             }
             '#' if word.is_none() => while letters.next_if(|letter| *letter != '\n').is_some() {},
-            '\'' => {
+            '\'' | '"' | '\\' => {
+                if letter == '\\' && letters.next_if_eq(&'\n').is_some() {
+                    continue;
+                }
                 let (text, is_plain) = word.get_or_insert_with(|| (String::new(), false));
                 *is_plain = false;
-                loop {
-                    match letters.next()? {
-                        '\'' => break,
-                        letter => text.push(letter),
-                    }
-                }
+                quoted(letter, &mut letters, text)?;
             }
-            '"' => {
-                let (text, is_plain) = word.get_or_insert_with(|| (String::new(), false));
-                *is_plain = false;
-                loop {
-                    match letters.next()? {
-                        '"' => break,
-                        '$' | '`' => return None,
-                        '\\' => match letters.next()? {
-                            '\n' => {}
-                            letter @ ('$' | '`' | '"' | '\\') => text.push(letter),
-                            letter => text.extend(['\\', letter]),
-                        },
-                        letter => text.push(letter),
-                    }
-                }
-            }
-            '\\' => match letters.next()? {
-                '\n' => {}
-                letter => {
-                    let (text, is_plain) = word.get_or_insert_with(|| (String::new(), false));
-                    *is_plain = false;
-                    text.push(letter);
-                }
-            },
             '$' | '`' | '|' | '&' | '<' | '(' | ')' | '{' | '}' | '*' | '?' | '[' | ']' | '!' | '~' => {
                 return None;
             }
@@ -131,6 +107,27 @@ fn tokens(script: &str) -> Option<Vec<Token>> {
     }
     end(&mut word, &mut tokens);
     Some(tokens)
+}
+
+/// Adds what is quoted to a word: up to the quote's end, or one letter after a backslash.
+fn quoted(quote: char, letters: &mut Peekable<Chars<'_>>, text: &mut String) -> Option<()> {
+    if quote == '\\' {
+        text.push(letters.next()?);
+        return Some(());
+    }
+    loop {
+        match letters.next()? {
+            end if end == quote => return Some(()),
+            letter if quote == '\'' => text.push(letter),
+            '$' | '`' => return None,
+            '\\' => match letters.next()? {
+                '\n' => {}
+                letter @ ('$' | '`' | '"' | '\\') => text.push(letter),
+                letter => text.extend(['\\', letter]),
+            },
+            letter => text.push(letter),
+        }
+    }
 }
 
 /// When a command of a list is run.

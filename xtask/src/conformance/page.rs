@@ -1,0 +1,103 @@
+//! `docs/conformance.md`: every test with its result, and what others say of themselves.
+
+use std::fmt::Write as _;
+
+use super::{
+    RELEASE,
+    classes::{Class, Test},
+    results::Results,
+};
+
+pub(super) const PAGE: &str = "docs/conformance.md";
+
+const HEAD: &str = "# Kubernetes' conformance tests
+
+`cargo xtask conformance` runs the conformance tests of Kubernetes on Kubewright, without a container engine, and writes this page: each
+test with its last result and the day of it. `--classes`, `--only` and `--failed` choose tests, and leave the results of the others. The
+reports, in JUnit's form too, and all logs are left in `target/conformance`. The tests are of four classes, by what they need; A and S run on
+`kubewright up --nodes 2`, P and X on `kubewright up --runtime process` and a store of images (`--image-store`).
+";
+
+const PEERS: &str = "
+## Beside others
+
+| | tests | passed | with | source |
+|---|---|---|---|---|
+| rusternetes | 441 of v1.35 | 415 (2026-04-26) | Docker | [its docs/CONFORMANCE.md](https://github.com/calfonso/rusternetes/blob/main/docs/CONFORMANCE.md) |
+| kwok | | publishes no result | kube-apiserver, etcd, kube-controller-manager, kube-scheduler; pods are simulated | [kwok](https://kwok.sigs.k8s.io/) |
+| envtest | | publishes no result | kube-apiserver and etcd, without a kubelet and controllers | [its documentation](https://book.kubebuilder.io/reference/envtest) |
+
+These are counts of different suites on different machines: ours are above, and no other was run for this table.
+";
+
+/// The page.
+pub(super) fn render(tests: &[Test], results: &Results) -> String {
+    let mut page = HEAD.to_owned();
+    // Writing to a String does not fail.
+    let _ = writeln!(page, "\nThe tests are those of Kubernetes v{RELEASE}.\n");
+    page += "| class | needs | tests | passed | failed | not run |\n|---|---|---|---|---|---|\n";
+    for class in Class::ALL {
+        let of_class = || tests.iter().filter(|test| test.class == class);
+        let [all, passed, failed] = count(of_class(), results);
+        let (letter, needs) = (class.letter(), class.needs());
+        let _ = writeln!(
+            page,
+            "| {letter} | {needs} | {all} | {passed} | {failed} | {} |",
+            all - passed - failed
+        );
+    }
+    let [all, passed, failed] = count(tests.iter(), results);
+    let _ = writeln!(page, "| all | | {all} | {passed} | {failed} | {} |", all - passed - failed);
+    page += PEERS;
+    for class in Class::ALL {
+        let _ = writeln!(page, "\n## Class {}: {}\n", class.letter(), class.needs());
+        page += "| result | day | test |\n|---|---|---|\n";
+        for test in tests.iter().filter(|test| test.class == class) {
+            let (result, date) = match results.of(&test.name) {
+                Some(outcome) => {
+                    (if outcome.passed { "passed" } else { "**failed**" }, outcome.date.as_str())
+                }
+                None => ("not run", ""),
+            };
+            let name = test.name.replace('|', "\\|");
+            let name = name.strip_suffix(" [Conformance]").unwrap_or(&name);
+            let _ = writeln!(page, "| {result} | {date} | `{name}` |");
+        }
+    }
+    page
+}
+
+/// How many there are, have passed, have failed.
+fn count<'a>(tests: impl Iterator<Item = &'a Test>, results: &Results) -> [usize; 3] {
+    tests.fold([0; 3], |[all, passed, failed], test| match results.of(&test.name) {
+        None => [all + 1, passed, failed],
+        Some(outcome) if outcome.passed => [all + 1, passed + 1, failed],
+        Some(_) => [all + 1, passed, failed + 1],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::{super::classes, *};
+    use crate::run::workspace;
+
+    #[test]
+    fn the_page_is_what_the_results_say() {
+        let read = |file: &str| fs::read_to_string(workspace().join(file)).expect("a file");
+        let results = Results::parse(&read(super::super::results::FILE)).expect("a table");
+        let tests = classes::all().expect("a table");
+        assert_eq!(read(PAGE), render(&tests, &results), "cargo xtask conformance --page writes it");
+    }
+
+    #[test]
+    fn a_test_that_did_not_run_is_neither_passed_nor_failed() {
+        let tests = [Test { class: Class::Api, name: "a [Conformance]".into() }];
+        let page = render(&tests, &Results::default());
+        assert!(page.contains("| all | | 1 | 0 | 0 | 1 |\n"));
+        assert!(page.contains("| not run |  | `a` |\n"));
+        let failed = Results::parse("failed\t2026-11-28\ta [Conformance]\n").expect("a table");
+        assert!(render(&tests, &failed).contains("| **failed** | 2026-11-28 | `a` |\n"));
+    }
+}

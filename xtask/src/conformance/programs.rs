@@ -1,0 +1,130 @@
+//! The programs of Kubernetes that run the tests: given, or built from its published Go modules.
+
+use std::{
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use super::RELEASE;
+use crate::{
+    run::{find, run},
+    tools::tools,
+};
+
+const NAMES: [&str; 3] = ["e2e.test", "ginkgo", "kubectl"];
+
+/// A folder with all of them.
+#[derive(Clone, Debug)]
+pub(super) struct Programs(PathBuf);
+
+impl Programs {
+    /// Those of a folder; without one, those that were built here, or are now.
+    ///
+    /// # Errors
+    /// When one is not in the folder, or there is no Go to build them with.
+    pub(super) fn of(given: Option<&Path>) -> Result<Self> {
+        let Some(folder) = given else { return Self::built() };
+        if let Some(missing) = NAMES.iter().find(|name| !folder.join(name).is_file()) {
+            bail!("there is no {missing} in {}", folder.display());
+        }
+        Ok(Self(folder.canonicalize()?))
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    fn built() -> Result<Self> {
+        let folder = tools().join(format!("conformance-{RELEASE}"));
+        let programs = Self(folder.join("bin"));
+        if NAMES.iter().all(|name| programs.path(name).is_file()) {
+            return Ok(programs);
+        }
+        let go = find("go").context("there is no Go to build the conformance tests with")?;
+        let module = folder.join("module");
+        fs::create_dir_all(&module)?;
+        fs::create_dir_all(&programs.0)?;
+        let manifest = module.join("go.mod");
+        if !manifest.is_file() {
+            fs::write(&manifest, go_mod(&staging(&go, &module)?))?;
+        }
+        for (name, verb, package) in [
+            ("ginkgo", &["build"][..], "github.com/onsi/ginkgo/v2/ginkgo"),
+            ("kubectl", &["build"], "k8s.io/kubernetes/cmd/kubectl"),
+            ("e2e.test", &["test", "-c"], "k8s.io/kubernetes/test/e2e"),
+        ] {
+            let mut build = in_module(&go, &module);
+            build.args(verb).args(["-trimpath", "-buildvcs=false", "-mod=mod", "-ldflags", &flags(), "-o"]);
+            run(build.arg(programs.path(name)).arg(package))?;
+        }
+        Ok(programs)
+    }
+}
+
+fn in_module(go: &Path, module: &Path) -> Command {
+    let mut command = Command::new(go);
+    command.current_dir(module).env("CGO_ENABLED", "0").env("GOWORK", "off").env("GOFLAGS", "");
+    command
+}
+
+/// The modules that Kubernetes publishes of its own parts, which its manifest has as version 0.0.0.
+fn staging(go: &Path, module: &Path) -> Result<Vec<String>> {
+    let wanted = format!("k8s.io/kubernetes@v{RELEASE}");
+    let output = in_module(go, module).args(["mod", "download", "-json", &wanted]).output()?;
+    let said: Value =
+        serde_json::from_slice(&output.stdout).with_context(|| format!("go mod download {wanted}"))?;
+    let manifest = said["GoMod"].as_str().with_context(|| format!("go mod download {wanted}: {said}"))?;
+    Ok(staging_of(&fs::read_to_string(manifest)?))
+}
+
+fn staging_of(manifest: &str) -> Vec<String> {
+    let lines = manifest.lines().filter_map(|line| line.trim().strip_suffix(" v0.0.0"));
+    let mut names: Vec<_> = lines.filter(|name| name.starts_with("k8s.io/")).map(str::to_owned).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn go_mod(staging: &[String]) -> String {
+    let mut text = format!(
+        "module conformance\n\ngo 1.26.0\n\ngodebug default=go1.26\n\nrequire k8s.io/kubernetes v{RELEASE}\n\nreplace (\n"
+    );
+    let minor = RELEASE.strip_prefix("1.").unwrap_or(RELEASE);
+    for name in staging {
+        // Writing to a String does not fail.
+        let _ = writeln!(text, "\t{name} => {name} v0.{minor}");
+    }
+    text + ")\n"
+}
+
+/// By these the programs know which release they are.
+fn flags() -> String {
+    let minor = RELEASE.split('.').nth(1).unwrap_or_default();
+    let mut flags = "-s -w".to_owned();
+    for package in ["k8s.io/component-base/version", "k8s.io/client-go/pkg/version"] {
+        let _ = write!(
+            flags,
+            " -X {package}.gitVersion=v{RELEASE} -X {package}.gitMajor=1 -X {package}.gitMinor={minor} -X {package}.gitTreeState=clean"
+        );
+    }
+    flags
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_kubernetes_publishes_of_itself_is_replaced_by_its_release() {
+        let manifest = "require (\n\tk8s.io/api v0.0.0\n\tk8s.io/klog/v2 v2.140.0\n\tk8s.io/api v0.0.0\n)\n";
+        let staging = staging_of(manifest);
+        assert_eq!(staging, ["k8s.io/api"]);
+        assert!(go_mod(&staging).contains("\tk8s.io/api => k8s.io/api v0.36.3\n"));
+        assert!(flags().contains("component-base/version.gitMinor=36 "));
+    }
+}
