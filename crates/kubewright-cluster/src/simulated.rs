@@ -54,7 +54,7 @@ impl SimulatedPod for SimulatedContainers {
             shown,
             next: log.next,
         };
-        let later = stream::unfold(follower, |follower| follower.follow());
+        let later = stream::unfold(follower, Follower::follow);
         Some(Ok(stream::once(ready(Ok(first))).chain(later).boxed()))
     }
 

@@ -251,7 +251,7 @@ fn simulated_pod(info: &RequestInfo<'_>, pod: &Value) -> Option<Arc<dyn Simulate
         let pod = encode::value(&kind, engine.snapshot().get(&kind.collection, &key)?);
         (object::uid(&pod) == uid).then_some(pod)
     };
-    let clock = info.server.engine().world().clock.clone();
+    let clock = info.server.engine().world().clock;
     info.server.kubelets().simulate(Arc::new(lookup), Arc::new(move || clock.now()))
 }
 
