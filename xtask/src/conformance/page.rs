@@ -24,10 +24,10 @@ const PEERS: &str = "
 | | tests | passed | with | source |
 |---|---|---|---|---|
 | rusternetes | 441 of v1.35 | 415 (2026-04-26) | Docker | [its docs/CONFORMANCE.md](https://github.com/calfonso/rusternetes/blob/main/docs/CONFORMANCE.md) |
-| kwok | | publishes no result | kube-apiserver, etcd, kube-controller-manager, kube-scheduler; pods are simulated | [kwok](https://kwok.sigs.k8s.io/) |
-| envtest | | publishes no result | kube-apiserver and etcd, without a kubelet and controllers | [its documentation](https://book.kubebuilder.io/reference/envtest) |
+| kwok | | no figure is known to us | a control plane of Kubernetes; nodes and pods are simulated | [its documentation](https://kwok.sigs.k8s.io/) |
+| envtest | | no figure is known to us | kube-apiserver and etcd, without a kubelet and controllers | [its documentation](https://book.kubebuilder.io/reference/envtest) |
 
-These are counts of different suites on different machines: ours are above, and no other was run for this table.
+These are counts of different suites on different machines; no other was run for this table.
 ";
 
 /// The page.
