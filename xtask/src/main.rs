@@ -1,7 +1,7 @@
 //! What a contributor runs: `cargo xtask test`, `cargo xtask ci`, `cargo xtask alone`, `cargo xtask acceptance`,
-//! //! `cargo xtask operators`, `cargo xtask projects`, `cargo xtask versions`, `cargo xtask spec`,
-//! `cargo xtask golden`, `cargo xtask book`, `cargo xtask parts`, `cargo xtask crds`, `cargo xtask differ`, `cargo xtask bench`, `cargo xtask release`,
-//! `cargo xtask golden`, `cargo xtask book`, `cargo xtask parts`, `cargo xtask conformance`, `cargo xtask crds`, `cargo xtask bench`, `cargo xtask release`,
+//! `cargo xtask operators`, `cargo xtask projects`, `cargo xtask versions`, `cargo xtask spec`,
+//! `cargo xtask golden`, `cargo xtask book`, `cargo xtask parts`, `cargo xtask conformance`, `cargo xtask crds`,
+//! `cargo xtask differ`, `cargo xtask bench`, `cargo xtask release`,
 //! `cargo xtask dist`, `cargo xtask recording`,
 //! `cargo xtask bindings`.
 //!
