@@ -16,6 +16,7 @@ mod generate;
 mod helm;
 mod kubectl;
 mod refusals;
+mod render;
 
 /// A folder of its own for one test, removed at its end.
 struct Folder(PathBuf);
