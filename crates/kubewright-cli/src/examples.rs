@@ -17,7 +17,7 @@ const FIRST_STEPS: &str = "First steps:
 `kubewright COMMAND --help` has an example of each command, https://github.com/kubewright/kubewright the documentation.";
 
 /// The words of a command, and lines that can be typed.
-const EXAMPLES: [(&str, &[&str]); 30] = [
+const EXAMPLES: [(&str, &[&str]); 31] = [
     (
         "up",
         &[

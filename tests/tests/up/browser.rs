@@ -4,7 +4,7 @@ use std::{
     io::{BufRead, BufReader, Write},
     path::PathBuf,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use kubewright_tests::needed;
@@ -49,19 +49,19 @@ impl Browser {
         let answers = BufReader::new(process.stdout.take().expect("a pipe"));
         let session = String::new();
         let mut browser = Self { process, profile, commands, answers, last: 0, session, errors: Vec::new() };
-        let target = browser.call("Target.createTarget", json!({"url": "about:blank"}))["targetId"].clone();
-        let attached = browser.call("Target.attachToTarget", json!({"targetId": target, "flatten": true}));
+        let target = browser.call("Target.createTarget", &json!({"url": "about:blank"}))["targetId"].clone();
+        let attached = browser.call("Target.attachToTarget", &json!({"targetId": target, "flatten": true}));
         browser.session = attached["sessionId"].as_str().expect("a session").to_owned();
         for domain in ["Page", "Runtime", "Log", "Accessibility"] {
-            browser.call(&format!("{domain}.enable"), json!({}));
+            browser.call(&format!("{domain}.enable"), &json!({}));
         }
         let size = json!({"width": 1280, "height": 800, "deviceScaleFactor": 1, "mobile": false});
-        browser.call("Emulation.setDeviceMetricsOverride", size);
+        browser.call("Emulation.setDeviceMetricsOverride", &size);
         browser
     }
 
     /// A call of the protocol; gives its result.
-    pub(crate) fn call(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
         self.last += 1;
         let mut message = json!({"id": self.last, "method": method, "params": params});
         if !self.session.is_empty() {
@@ -95,21 +95,21 @@ impl Browser {
 
     /// Opens an address, and forgets what the page before it had.
     pub(crate) fn open(&mut self, address: &str) {
-        self.call("Page.navigate", json!({"url": "about:blank"}));
-        self.call("Page.navigate", json!({"url": address}));
+        self.call("Page.navigate", &json!({"url": "about:blank"}));
+        self.call("Page.navigate", &json!({"url": address}));
     }
 
     /// The value of an expression in the page.
     pub(crate) fn value(&mut self, expression: &str) -> Value {
         let params = json!({"expression": expression, "awaitPromise": true, "returnByValue": true});
-        let answer = self.call("Runtime.evaluate", params);
+        let answer = self.call("Runtime.evaluate", &params);
         assert!(answer["exceptionDetails"].is_null(), "{expression}: {answer}");
         answer["result"]["value"].clone()
     }
 
     /// Waits until an expression is true.
     pub(crate) async fn until(&mut self, expression: &str) {
-        let start = Instant::now();
+        let start = tokio::time::Instant::now();
         // The document of the address may not be there yet.
         while self.value(&format!("Boolean(document.body && ({expression}))")) != true {
             if start.elapsed() > PATIENCE {
@@ -126,8 +126,8 @@ impl Browser {
         if !text.is_empty() {
             down["text"] = text.into();
         }
-        self.call("Input.dispatchKeyEvent", down);
-        self.call("Input.dispatchKeyEvent", json!({"type": "keyUp", "key": key}));
+        self.call("Input.dispatchKeyEvent", &down);
+        self.call("Input.dispatchKeyEvent", &json!({"type": "keyUp", "key": key}));
     }
 
     /// Clicks what a selector means.
@@ -149,7 +149,7 @@ impl Browser {
             "img",
             "tabpanel",
         ];
-        let tree = self.call("Accessibility.getFullAXTree", json!({}));
+        let tree = self.call("Accessibility.getFullAXTree", &json!({}));
         let nodes = tree["nodes"].as_array().expect("nodes").iter();
         nodes
             .filter(|node| node["ignored"] != true)

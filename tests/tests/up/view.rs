@@ -49,7 +49,7 @@ async fn the_page_shows_what_happens_and_goes_back_in_time() {
 
     // By keyboard: search, choose, and look.
     browser.press("/", "/");
-    browser.call("Input.insertText", json!({"text": "deployment web"}));
+    browser.call("Input.insertText", &json!({"text": "deployment web"}));
     browser.until(&format!("{TREE}.length === 2")).await;
     browser.press("Enter", "\r");
     browser.until("document.querySelector('#object h2')?.innerText === 'Deployment default/web'").await;
@@ -159,7 +159,7 @@ async fn ten_thousand_objects_of_a_recording_are_shown_in_light_and_dark() {
     let mut grounds = Vec::new();
     for scheme in ["light", "dark"] {
         let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
-        browser.call("Emulation.setEmulatedMedia", features);
+        browser.call("Emulation.setEmulatedMedia", &features);
         grounds.push(browser.value("getComputedStyle(document.body).backgroundColor"));
     }
     assert_ne!(grounds[0], grounds[1]);

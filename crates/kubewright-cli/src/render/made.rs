@@ -1,6 +1,6 @@
 //! What a program made, by the journal of its control plane.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use kubewright_cluster::{
     Cluster,
@@ -32,15 +32,13 @@ pub(super) fn activity(journal: &Journal) -> u64 {
 
 /// The objects that a program wrote as a user after the revision `since`, and that are there at the end, each as it is then.
 ///
-/// The journal names who writes in this process, such as the built-in controllers; what comes by a socket has no name there, and after
-/// its start the program alone comes by one. The log says in which collections it wrote.
+/// The journal names who writes.
 pub(super) fn by(cluster: &Cluster, user: &str, since: u64) -> Vec<Made> {
     let Some(journal) = cluster.journal() else { return Vec::new() };
-    let theirs = collections(cluster, user);
     let mut last: BTreeMap<(String, String), (bool, Written)> = BTreeMap::new();
     for written in journal.written(|_| true) {
         let is_theirs =
-            written.by.is_none() && written.revision.0 > since && theirs.contains(&*written.collection);
+            written.by.as_ref().is_some_and(|request| request.user == user) && written.revision.0 > since;
         let place = (written.collection.to_string(), written.key.to_string());
         let before = last.get(&place).is_some_and(|(theirs, _)| *theirs);
         last.insert(place, (before || is_theirs, written));
@@ -54,19 +52,6 @@ pub(super) fn by(cluster: &Cluster, user: &str, since: u64) -> Vec<Made> {
             Some(Made { collection, object })
         })
         .collect()
-}
-
-/// The collections in which a user has written, as the journal names them: `apps/deployments`.
-fn collections(cluster: &Cluster, user: &str) -> BTreeSet<String> {
-    let requests = requests(cluster, user).into_iter();
-    let writes = requests.filter(|one| {
-        matches!(one["verb"].as_str(), Some("create" | "update" | "patch" | "delete" | "deletecollection"))
-    });
-    let name = |one: Value| {
-        let text = |key: &str| one[key].as_str().unwrap_or_default();
-        format!("{}/{}", text("group"), text("resource"))
-    };
-    writes.map(name).collect()
 }
 
 /// The requests of a user, as the server's log has them.

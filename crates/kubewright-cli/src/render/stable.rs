@@ -157,7 +157,7 @@ fn is_uid(text: &str) -> bool {
 }
 
 /// Names that the server made up (`generateName`) become numbers, in the order of what the objects say.
-fn rename_generated(objects: &mut Vec<(String, Value)>) {
+fn rename_generated(objects: &mut [(String, Value)]) {
     let mut by_prefix: BTreeMap<(String, String), Vec<usize>> = BTreeMap::new();
     for (place, (collection, object)) in objects.iter().enumerate() {
         let prefix = text_at(object, "/metadata/generateName");

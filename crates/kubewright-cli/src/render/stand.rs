@@ -111,7 +111,7 @@ async fn finish(mut running: Running, rested: anyhow::Result<Rest>) -> anyhow::R
     let tail = running.tail();
     running.stop().await;
     match rested? {
-        Rest::AtRest => Ok(None),
+        Rest::Quiet => Ok(None),
         Rest::Silent => bail!(
             "program has not spoken to its control plane in time: it has to find it by $KUBECONFIG{tail}"
         ),
@@ -172,7 +172,7 @@ async fn apply(
 
 /// How waiting for rest ended.
 enum Rest {
-    AtRest,
+    Quiet,
     /// It wrote, or somebody did, to the end.
     Busy,
     /// It made no request.
@@ -195,7 +195,7 @@ async fn at_rest(cluster: &Cluster, user: &str, deadline: Instant, rest: Duratio
             (requested, quiet_since) = (true, Instant::now());
         }
         if requested && quiet_since.elapsed() >= rest {
-            return Ok(Rest::AtRest);
+            return Ok(Rest::Quiet);
         }
         if Instant::now() >= deadline {
             return Ok(if requested { Rest::Busy } else { Rest::Silent });

@@ -100,9 +100,7 @@ fn config_missing(picture: &Picture, pod: &Object) -> Option<Finding> {
 }
 
 fn readiness_gate(pod: &Object) -> Option<Finding> {
-    if pod.condition_is("ContainersReady", "True").is_none() {
-        return None;
-    }
+    pod.condition_is("ContainersReady", "True")?;
     let gates = pod.list("/spec/readinessGates").filter_map(|gate| gate["conditionType"].as_str());
     let open: Vec<String> =
         gates.filter(|gate| pod.condition_is(gate, "True").is_none()).map(str::to_owned).collect();
