@@ -11,6 +11,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, error::Erro
 use kubewright_cluster::{KubernetesVersion, version_of_data};
 use kubewright_envtest::install::EnvtestCommand;
 use kubewright_image::Reference;
+use kubewright_recording::At;
 use kubewright_world::Pacing;
 
 use crate::{about, controllers, doctor, examples::with_examples, generate, install, render, run, test, why};
@@ -40,6 +41,10 @@ pub(crate) enum Command {
     Build(Box<crate::build::BuildArgs>),
     /// Install the operator of this folder in a cluster, and wait until it runs
     Deploy(Box<crate::deploy::DeployArgs>),
+    /// Record what happens in a cluster, by watches with your rights, into a file
+    Record(Box<crate::record::RecordArgs>),
+    /// Write what was recorded into a cluster, in its order and with its pauses
+    Play(Box<crate::play::PlayArgs>),
     /// Remove what `deploy` installed
     Undeploy(crate::deploy::UndeployArgs),
     /// Make manifests of ThirdPartyResources, v1beta1 CustomResourceDefinitions and old workloads into those of today
@@ -217,9 +222,18 @@ pub(crate) struct UpArgs {
     #[arg(help_heading = "For tests", long, value_name = "FILE", conflicts_with_all = ["data", "samples"])]
     pub(crate) from: Option<PathBuf>,
 
-    /// Start with the objects of --from as they were at this revision (a resourceVersion)
-    #[arg(help_heading = "For tests", long, value_name = "REVISION", requires = "from")]
-    pub(crate) at: Option<u64>,
+    /// Start with the objects of --from as they were at this moment: a revision (a resourceVersion), a time such as
+    /// 2026-01-31T12:00:00Z, or "15 minutes before the end"
+    #[arg(help_heading = "For tests", long, value_name = "MOMENT", requires = "from")]
+    pub(crate) at: Option<At>,
+
+    /// Record every write and every request into this new file, until the cluster ends; the data of Secrets is hashed
+    #[arg(help_heading = "For tests", long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+
+    /// Have the data of Secrets in the file of --record as it is
+    #[arg(help_heading = "For tests", long, requires = "record")]
+    pub(crate) record_secrets: bool,
 
     /// What cluster time starts at and how fast it passes, such as `2030-01-01T00:00:00Z,speed=60`; at speed=0 it passes
     /// only when --admin is told to let it

@@ -1,14 +1,14 @@
 //! The control plane as `up` uses it: the one file that knows how a cluster and its endpoint are put together.
 
 use std::fs::File;
-use std::io::BufReader;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use kube::Client;
-use kubewright_cluster::recording::{Did, Recording, Revision, Write};
+use kubewright_cluster::recording::{Did, Opened, Recording, Unreadable, Write};
 use kubewright_cluster::{Cluster, DataDirectory, Endpoint, Secret, ServeError};
+use kubewright_recording::At;
 use kubewright_runtime::webhook;
 use kubewright_view::View;
 use kubewright_world::World;
@@ -17,6 +17,7 @@ use crate::{
     args::{RuntimeKind, UpArgs},
     kubeconfig::Access,
     process_node::Machine,
+    record::{self, live::Recorder},
 };
 
 /// The writes that are kept for the view until it takes them over, which it does at each.
@@ -28,6 +29,7 @@ pub(crate) struct Engine {
     access: Access,
     machine: Option<Machine>,
     past: Option<String>,
+    recorder: Option<Recorder>,
 }
 
 impl Engine {
@@ -36,6 +38,8 @@ impl Engine {
     /// # Errors
     /// When the port or the data cannot be had, a controller has an unknown name, or the machine gives no keys.
     pub(crate) async fn start(args: &UpArgs) -> anyhow::Result<Self> {
+        // Before anything starts: a file that cannot be had is to be known at once.
+        let file = args.record.as_deref().map(record::file::create).transpose()?;
         let world = args.seed.map_or_else(World::real, World::seeded);
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
         let version = args.kubernetes_version()?;
@@ -69,13 +73,14 @@ impl Engine {
         if let Some(pacing) = args.clock {
             builder = builder.pacing(pacing);
         }
-        let recorded = match &args.from {
-            Some(path) => Some(recording(path, args.at)?),
-            None => None,
-        };
-        let past = recorded.as_ref().map(describe);
-        if let Some(recording) = recorded {
-            builder = builder.recording(recording);
+        let mut past = None;
+        if let Some(path) = &args.from {
+            let opened = opened(path, args.at)?;
+            past = Some(describe(&opened));
+            builder = builder.recording(opened.recording);
+        }
+        if file.is_some() {
+            builder = builder.journal(record::live::KEPT).request_log(true);
         }
         let access = Access {
             server: format!("https://{}", endpoint.address()),
@@ -90,7 +95,11 @@ impl Engine {
             .admin_token(token)
             .start()
             .await?;
-        Ok(Self { cluster, access, machine, past })
+        let recorder = match file {
+            Some(file) => Some(Recorder::start(file, args, &cluster, &access.server)?),
+            None => None,
+        };
+        Ok(Self { cluster, access, machine, past, recorder })
     }
 
     /// How its administrator reaches it.
@@ -133,40 +142,53 @@ impl Engine {
     }
 
     /// Ends the controllers, the watches and the listener, and waits for them; containers too.
-    pub(crate) async fn shutdown(self) {
+    /// Gives what there is to say of what was recorded.
+    ///
+    /// # Errors
+    /// When the file of --record could not be written.
+    pub(crate) async fn shutdown(self) -> anyhow::Result<Option<String>> {
         self.cluster.stop().await;
         if let Some(machine) = self.machine {
             machine.close().await;
         }
+        match self.recorder {
+            Some(recorder) => recorder.end().await.map(Some),
+            None => Ok(None),
+        }
     }
 }
 
-/// What is recorded in a file, as far as a revision.
-fn recording(path: &Path, at: Option<u64>) -> anyhow::Result<Recording> {
+/// What is recorded in a file, as far as a moment.
+fn opened(path: &Path, at: Option<At>) -> anyhow::Result<Opened> {
     let name = || format!("--from {}", path.display());
     let file = File::open(path).with_context(name)?;
-    let (_, recording) = Recording::read(BufReader::new(file)).with_context(name)?;
-    match at.map(Revision) {
-        Some(at) if at > recording.revision() => {
-            Err(anyhow!("--at {at}: the recording ends at revision {}", recording.revision()))
-        }
-        Some(at) => Ok(recording.at(at)),
-        None => Ok(recording),
-    }
+    Recording::open(file, at).map_err(|error| match error {
+        Unreadable::Revision(_) | Unreadable::Begins(_) => anyhow!("--at: {error}"),
+        error => anyhow!(error).context(name()),
+    })
 }
 
 /// Where a recording ends.
-fn describe(recording: &Recording) -> String {
-    let Some(last) = recording.writes().last() else { return "the recording is empty".to_owned() };
-    let by = if last.by.user.is_empty() { "the API server" } else { &last.by.user };
+fn describe(opened: &Opened) -> String {
+    let Some(last) = &opened.last else { return "the recording is empty".to_owned() };
+    let by = match (&*last.by.user, &*last.by.program) {
+        ("", "") => "the API server",
+        ("", program) => program,
+        (user, _) => user,
+    };
     let done = match last.did {
         Did::Create => "created",
         Did::Update => "updated",
         Did::Delete => "deleted",
     };
-    let Write { revision, time, collection, key, .. } = &**last;
+    let Write { revision, time, collection, key, .. } = last;
+    let whole = if opened.is_whole { "" } else { ", with revisions of its own" };
+    let cut = match opened.cut {
+        0 => String::new(),
+        bytes => format!("; the last {bytes} bytes of the file are no whole block and are left out"),
+    };
     format!(
-        "as it was at revision {revision}, {time}, when {by} had {done} {collection} {key}; --at shows it earlier"
+        "as it was at revision {revision}, {time}, when {by} had {done} {collection} {key}{whole}; --at shows it earlier{cut}"
     )
 }
 

@@ -18,6 +18,7 @@ const FIRST_STEPS: &str = "First steps:
 
 /// The words of a command, and lines that can be typed.
 const EXAMPLES: [(&str, &[&str]); 31] = [
+const EXAMPLES: [(&str, &[&str]); 29] = [
     (
         "up",
         &[
@@ -25,6 +26,7 @@ const EXAMPLES: [(&str, &[&str]); 31] = [
             "kubewright up --port 0 --nodes 3 --data cluster",
             "kubewright up --runtime process",
             "kubewright up --ui",
+            "kubewright up --from prod.kwrec --at '15 minutes before the end'",
         ],
     ),
     ("controllers", &["kubewright controllers --kubeconfig kubeconfig --controllers '*' --nodes 2"]),
@@ -42,6 +44,14 @@ const EXAMPLES: [(&str, &[&str]); 31] = [
     ("image inspect", &["kubewright image inspect app:v1"]),
     ("build", &["kubewright build --load", "kubewright build --tag registry.example/team/app:v1 --push"]),
     ("deploy", &["kubewright deploy --image registry.example/team/app:v1"]),
+    (
+        "record",
+        &[
+            "kubewright record --kubeconfig prod.kubeconfig --for 1h prod.kwrec",
+            "kubewright record --namespace shop --kinds deployments,pods shop.kwrec",
+        ],
+    ),
+    ("play", &["kubewright play prod.kwrec --speed 10 --kubeconfig kubewright.kubeconfig"]),
     ("undeploy", &["kubewright undeploy"]),
     ("convert", &["kubewright convert old/ --output new.yaml"]),
     ("init", &["kubewright init --domain example.org"]),

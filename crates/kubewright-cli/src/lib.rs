@@ -18,11 +18,13 @@ mod image;
 mod install;
 mod kubeconfig;
 mod output;
+mod play;
 mod printer;
 mod process_node;
 mod progress;
 mod project;
 mod render;
+mod record;
 mod report;
 mod run;
 mod samples;
@@ -109,6 +111,8 @@ fn command(cli: &Cli, samples: Option<LoadSamples>) -> anyhow::Result<ExitCode> 
         Command::Build(args) => wait(build::run(args))?,
         Command::Convert(args) => return convert::run(args),
         Command::Deploy(args) => wait(deploy::deploy(args))?,
+        Command::Record(args) => wait(record::record(args))?,
+        Command::Play(args) => return wait(play::play(args)),
         Command::Undeploy(args) => wait(deploy::undeploy(args))?,
         Command::Envtest(command) => kubewright_envtest::install::run(command)?,
         Command::Image(args) => wait(image::run(args))?,

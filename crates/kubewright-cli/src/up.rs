@@ -61,17 +61,20 @@ pub(crate) async fn up(args: &UpArgs, samples: Option<&Samples>, started: Instan
         },
     };
     // Who asks twice does not want to wait until all is finished.
-    tokio::select! {
+    let recorded = tokio::select! {
         biased;
-        () = engine.shutdown() => {}
-        () = signals.next() => {}
+        recorded = engine.shutdown() => recorded,
+        () = signals.next() => Ok(None),
+    };
+    if let Ok(Some(recorded)) = &recorded {
+        printer.say(recorded);
     }
     let written = written?;
     // What is kept can be started again, at the same port under the same kubeconfig.
     if args.data.is_none() {
         written.remove();
     }
-    ran
+    ran.and(recorded.map(drop))
 }
 
 /// Serves the page of `--ui` for as long as the cluster is there.
@@ -86,6 +89,7 @@ async fn serve_page(engine: &Engine, page: Option<Server>) {
 fn ended(args: &UpArgs) -> String {
     match &args.data {
         Some(path) => format!("ending; kubewright up --data {} goes on with it", path.display()),
+        None if args.record.is_some() => "ending; the recording is kept, nothing else".to_owned(),
         None => "ending; nothing is kept".to_owned(),
     }
 }
@@ -163,6 +167,9 @@ fn greet(printer: &Printer, args: &UpArgs, engine: &Engine, start: &Start) -> an
     }
     if let Some(simulated) = simulated(args.nodes(), args.runtime.is_some()) {
         printer.say(&simulated);
+    }
+    if let Some(file) = &args.record {
+        printer.say(&format!("recording into {}", file.display()));
     }
     if !args.exit_when_ready {
         printer.say(&match &args.data {

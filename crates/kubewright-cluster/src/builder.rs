@@ -130,6 +130,7 @@ settings_of_the_control_plane! {
     world(world: World)
     seed(seed: u64)
     admin(wanted: bool)
+    request_log(wanted: bool)
     recording(recording: Recording)
     journal(most: usize)
     pacing(pacing: Pacing)

@@ -87,6 +87,17 @@ impl Journal {
         self.0.kept.lock().forgotten
     }
 
+    /// The commits that were noted from a position on (0: the first that ever was), and how many of these are not kept any
+    /// more. The next position is behind all of them. Commits that are made at the same time may be noted in another order than
+    /// that of their revisions.
+    #[must_use]
+    pub fn since(&self, position: u64) -> (Vec<Written>, u64) {
+        let kept = self.0.kept.lock();
+        let lost = kept.forgotten.saturating_sub(position);
+        let skipped = usize::try_from(position.saturating_sub(kept.forgotten)).unwrap_or(usize::MAX);
+        (kept.written.iter().skip(skipped).cloned().collect(), lost)
+    }
+
     /// Tells of every commit from now on.
     #[must_use]
     pub fn follow(&self) -> watch::Receiver<Revision> {

@@ -30,7 +30,9 @@ impl FromStr for At {
     fn from_str(text: &str) -> Result<Self, BadAt> {
         let bad = || BadAt(text.to_owned());
         let trimmed = text.trim();
-        if let Some(before) = ["before the end", "before end"].iter().find_map(|end| trimmed.strip_suffix(end)) {
+        if let Some(before) =
+            ["before the end", "before end"].iter().find_map(|end| trimmed.strip_suffix(end))
+        {
             let before: SignedDuration = before.trim().parse().map_err(|_| bad())?;
             return if before.is_negative() { Err(bad()) } else { Ok(Self::BeforeEnd(before)) };
         }

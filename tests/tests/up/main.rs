@@ -17,6 +17,7 @@ mod probes;
 mod process;
 mod project;
 mod python;
+mod recordings;
 mod registry;
 mod ship;
 mod telemetry;

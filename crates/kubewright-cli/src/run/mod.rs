@@ -108,7 +108,8 @@ pub(crate) async fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     };
     tokio::select! {
         biased;
-        () = engine.shutdown() => {}
+        // It records nothing.
+        _ = engine.shutdown() => {}
         () = signals.next() => {}
     }
     written?.remove();

@@ -92,6 +92,13 @@ impl Log {
         *self = Self::default();
     }
 
+    /// The requests after the first `position`, and how many of these are not kept any more.
+    pub(super) fn since(&self, position: u64) -> (Vec<AnsweredRequest>, u64) {
+        let forgotten = self.total - self.entries.len() as u64;
+        let skipped = usize::try_from(position.saturating_sub(forgotten)).unwrap_or(usize::MAX);
+        (self.entries.iter().skip(skipped).cloned().collect(), forgotten.saturating_sub(position))
+    }
+
     /// The requests that `wanted` means (all of them, if it says nothing), counted; the last `limit` of them in full.
     pub(super) fn requests(&self, wanted: &Match, limit: usize) -> Requests {
         let all = *wanted == Match::default();

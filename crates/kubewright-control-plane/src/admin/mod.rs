@@ -96,6 +96,8 @@ struct Inner {
     world: World,
     pacer: Option<Pacer>,
     shutdown: CancellationToken,
+    /// Whether clients find it at `/kubewright`.
+    is_served: bool,
     state: Mutex<State>,
     /// The last revision of what was there before the last reset.
     resets: watch::Sender<u64>,
@@ -114,9 +116,14 @@ impl Admin {
         world: World,
         pacer: Option<Pacer>,
         shutdown: CancellationToken,
+        is_served: bool,
     ) -> Self {
         let resets = watch::Sender::new(0);
-        Self(Arc::new(Inner { server, world, pacer, shutdown, state: Mutex::default(), resets }))
+        Self(Arc::new(Inner { server, world, pacer, shutdown, is_served, state: Mutex::default(), resets }))
+    }
+
+    fn is_served(&self) -> bool {
+        self.0.is_served
     }
 
     /// What time it is in the cluster.
@@ -226,6 +233,11 @@ impl Admin {
     #[must_use]
     pub fn requested(&self) -> u64 {
         self.0.state.lock().log.total()
+    }
+
+    /// The requests after the first `position` since the log was last emptied, and how many of these are not kept any more.
+    pub(crate) fn requests_since(&self, position: u64) -> (Vec<AnsweredRequest>, u64) {
+        self.0.state.lock().log.since(position)
     }
 
     /// Empties the log of requests.

@@ -20,6 +20,7 @@ use super::history::{self, Gone};
 use super::request_info::RequestInfo;
 use super::rule::{ApiFault, NoAnswer};
 use super::{Admin, endpoint, refusal};
+use crate::journal;
 
 /// How much of the body of a request is read that nobody reads: what the API server takes.
 const LARGEST: usize = 3 << 20;
@@ -45,7 +46,7 @@ impl AdminService {
     }
 
     async fn answer<B: RequestBody>(self, request: Request<B>) -> Result<Response<Body>, Cut> {
-        if endpoint::is_own(&request) {
+        if self.admin.is_served() && endpoint::is_own(&request) {
             return Ok(endpoint::answer(&self, request).await);
         }
         let (mut parts, body) = request.into_parts();
@@ -56,10 +57,14 @@ impl AdminService {
         if !intervention.delay.is_zero() {
             tokio::time::sleep(intervention.delay).await;
         }
-        let answer = match &intervention.fault {
-            Some(fault) => self.fail(fault, &info, request).await,
-            None => Ok(self.forward(&info, request).await),
+        let answering = async {
+            match &intervention.fault {
+                Some(fault) => self.fail(fault, &info, request).await,
+                None => Ok(self.forward(&info, request).await),
+            }
         };
+        // What comes over a socket has nobody else who says whose its commits are.
+        let answer = journal::under(Arc::clone(&info), answering).await;
         let code = answer.as_ref().ok().map(|response| response.status().as_u16());
         self.admin.note(time, info, came.elapsed(), code, intervention.by);
         answer

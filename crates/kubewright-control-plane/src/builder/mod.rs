@@ -68,6 +68,7 @@ pub struct Builder {
     anonymous: bool,
     bootstrap_tokens: bool,
     admin: bool,
+    request_log: bool,
     recording: Option<Recording>,
     journal: Option<usize>,
     pacing: Option<Pacing>,
@@ -95,6 +96,7 @@ impl Default for Builder {
             anonymous: true,
             bootstrap_tokens: false,
             admin: false,
+            request_log: false,
             recording: None,
             journal: None,
             pacing: None,
@@ -127,6 +129,14 @@ impl Builder {
     #[must_use]
     pub fn admin(mut self, wanted: bool) -> Self {
         self.admin = wanted;
+        self
+    }
+
+    /// Whether what clients do is noted, for a [`Tap`](crate::recording::Tap), where there is no [admin](Self::admin) to be found
+    /// at `/kubewright`. Default: no.
+    #[must_use]
+    pub fn request_log(mut self, wanted: bool) -> Self {
+        self.request_log = wanted;
         self
     }
 

@@ -78,8 +78,8 @@ impl Builder {
             edge.places = 0;
         }
         let server = ApiServer::in_front_of(config, edge, upstreams);
-        let admin =
-            self.admin.then(|| Admin::new(server.downgrade(), world.clone(), pacer, shutdown.clone()));
+        let admin = (self.admin || self.request_log)
+            .then(|| Admin::new(server.downgrade(), world.clone(), pacer, shutdown.clone(), self.admin));
         let tasks = Vec::new();
         let mut control_plane =
             ControlPlane { server, world, shutdown, tasks, admin, journal, accounts, socket };

@@ -4,8 +4,10 @@
 //! [file](Recording::write), and be made a cluster of again ([`Builder::recording`](crate::Builder::recording)), as it was at its
 //! end or at any revision before.
 
+mod blocks;
 mod file;
 mod replay;
+mod tap;
 #[cfg(test)]
 mod tests;
 
@@ -21,10 +23,12 @@ use serde_json::Value;
 
 use crate::journal::{Journal, Written};
 
+pub use blocks::{Opened, Unreadable};
 pub use file::{BadRecording, Header};
 pub use kubewright_store::Revision;
 pub use replay::Unfit;
 pub(crate) use replay::replay;
+pub use tap::Tap;
 
 /// Writer: who has written something.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

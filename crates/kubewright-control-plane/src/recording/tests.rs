@@ -91,3 +91,98 @@ async fn the_first_difference_of_two_recordings_is_found() {
     let shorter = one.at(Revision(3));
     assert_eq!(shorter.first_difference(&one), Some((None, Some(&*one.writes()[3]))));
 }
+
+/// A file of this name in the folder for such, opened again; it is removed at once.
+fn file(name: &str, bytes: &[u8]) -> std::fs::File {
+    let path = std::env::temp_dir().join(format!("kubewright-{name}-{}", std::process::id()));
+    std::fs::write(&path, bytes).expect("written");
+    let file = std::fs::File::open(&path).expect("it is there");
+    std::fs::remove_file(&path).expect("it was there");
+    file
+}
+
+#[tokio::test(start_paused = true)]
+async fn blocks_hold_all_of_a_recording_and_give_it_as_it_was_at_any_moment() {
+    let recording = run(1).await;
+    let mut bytes = Vec::new();
+    recording.write_blocks(&kubewright_recording::Header::default(), &mut bytes).expect("written");
+    let open = |at: Option<&str>| {
+        let at = at.map(|at| at.parse().expect("a moment"));
+        Recording::open(file("blocks", &bytes), at)
+    };
+    let opened = open(None).expect("a recording");
+    assert!(opened.is_whole && opened.cut == 0);
+    assert_eq!(opened.recording.digest(), recording.digest());
+    let changed = recording.of("/configmaps", "default/a").nth(1).expect("the change");
+    let at = |at: &str| open(Some(at)).expect(at).recording.revision();
+    assert_eq!(at(&changed.revision.to_string()), changed.revision);
+    assert_eq!(at("30 seconds before the end"), Revision(changed.revision.0 - 1));
+    assert_eq!(at(&changed.time.to_string()), recording.revision(), "it went at the same time");
+    assert!(open(Some("9999")).expect_err("too far").to_string().contains("ends at revision"));
+    assert!(open(Some("2001-01-01T00:00:00Z")).expect_err("too early").to_string().contains("begins at"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_was_recorded_by_watches_is_made_of_the_objects_that_were_there() {
+    let recording = run(1).await;
+    let later = |write: &Write| {
+        let mut record = write.record().expect("JSON");
+        record.revision += 100_000;
+        record
+    };
+    let maps = recording.writes().iter().filter(|write| &*write.collection == "/configmaps");
+    let mut writer = kubewright_recording::Writer::create(Vec::new(), &Default::default()).expect("memory");
+    for write in maps {
+        writer.push(&kubewright_recording::Record::Write(later(write))).expect("memory");
+    }
+    let bytes = writer.finish().expect("memory");
+    let opened = Recording::open(file("sparse", &bytes), None).expect("a recording");
+    assert!(!opened.is_whole);
+    assert_eq!(opened.last.expect("a write").revision.0, recording.revision().0 + 100_000);
+    let cluster = ControlPlane::builder().recording(opened.recording).start().await.expect("it fits");
+    let api: Api<ConfigMap> = Api::namespaced(cluster.client(), "default");
+    let names: Vec<_> = api.list(&Default::default()).await.expect("a list").items;
+    assert_eq!(names.iter().filter_map(|map| map.metadata.name.as_deref()).collect::<Vec<_>>(), ["b"]);
+    assert_eq!(names[0].metadata.resource_version.as_deref(), Some("1"));
+    api.delete("b", &DeleteParams::default()).await.expect("it can be written");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tap_gives_each_write_once_in_its_order_with_who_made_it_and_the_requests() {
+    use kubewright_recording::Record;
+    let cluster = ControlPlane::builder().journal(1_000).request_log(true).start().await.expect("a cluster");
+    let mut tap = Tap::of(&cluster).expect("it has a journal");
+    let api: Api<ConfigMap> = Api::namespaced(cluster.client(), "default");
+    let mut records = tap.take();
+    api.create(&PostParams::default(), &config_map("one")).await.expect("made");
+    tokio::time::timeout(std::time::Duration::from_secs(1), tap.changed()).await.expect("a commit");
+    api.delete("a", &DeleteParams::default()).await.expect("deleted");
+    records.extend(tap.take());
+    records.extend(tap.take());
+    let revisions: Vec<u64> = records.iter().filter_map(Record::revision).collect();
+    assert_eq!(revisions, (1..=cluster.revision().0).collect::<Vec<_>>());
+    let Some(Record::Write(write)) = records.iter().rev().find(|record| record.revision().is_some()) else {
+        panic!("no write")
+    };
+    assert_eq!((&*write.by.user, &*write.key), ("kubernetes-admin", "default/a"));
+    let requests = records.iter().filter_map(|record| match record {
+        Record::Request(request) => Some((&*request.verb, &*request.resource, &*request.key, request.code)),
+        _ => None,
+    });
+    assert_eq!(
+        requests.collect::<Vec<_>>(),
+        [("create", "/configmaps", "default/", Some(201)), ("delete", "/configmaps", "default/a", Some(200))]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tap_of_a_cluster_that_was_there_before_begins_with_its_objects() {
+    let recording = run(1).await;
+    let revision = recording.revision();
+    let cluster = ControlPlane::builder().recording(recording).journal(10).start().await.expect("it fits");
+    let records = Tap::of(&cluster).expect("it has a journal").take();
+    assert!(records.iter().all(|record| record.revision().is_some_and(|at| at <= revision.0)));
+    let snapshot = cluster.server().engine().snapshot();
+    let there: usize = snapshot.collections().map(|collection| snapshot.len(collection)).sum();
+    assert_eq!(records.len(), there);
+}
