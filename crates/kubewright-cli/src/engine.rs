@@ -172,7 +172,8 @@ fn opened(path: &Path, at: Option<At>) -> anyhow::Result<Opened> {
 fn describe(opened: &Opened) -> String {
     let Some(last) = &opened.last else { return "the recording is empty".to_owned() };
     let by = match (&*last.by.user, &*last.by.program) {
-        ("", "") => "the API server",
+        ("", "") if opened.is_whole => "the API server",
+        ("", "") => "somebody",
         ("", program) => program,
         (user, _) => user,
     };

@@ -27,6 +27,7 @@ const EXAMPLES: [(&str, &[&str]); 29] = [
             "kubewright up --runtime process",
             "kubewright up --ui",
             "kubewright up --from prod.kwrec --at '15 minutes before the end'",
+            "kubewright up --from prod.kwrec --at 2026-01-31T12:00:00Z",
         ],
     ),
     ("controllers", &["kubewright controllers --kubeconfig kubeconfig --controllers '*' --nodes 2"]),

@@ -7,13 +7,14 @@ use std::{
     collections::BTreeMap,
     fs::File,
     io::{BufReader, Read, Seek},
+    net::IpAddr,
     path::{Path, PathBuf},
     process::ExitCode,
     str::FromStr,
     time::Duration,
 };
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use jiff::Timestamp;
 use kubewright_cluster::recording::Recording;
@@ -40,6 +41,10 @@ pub(crate) struct PlayArgs {
     /// How many times as fast as it was, such as 10 or 0.5; `max` is without any pause
     #[arg(long, value_name = "NUMBER", default_value = "1")]
     speed: Speed,
+
+    /// Write into a cluster that is not on this machine
+    #[arg(long)]
+    remote: bool,
 
     /// Say nothing but errors
     #[arg(long, short)]
@@ -87,6 +92,13 @@ pub(crate) async fn play(args: &PlayArgs) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::listen()?;
     let mut tape = Tape::open(&args.file)?;
     let access = args.cluster.access().await?;
+    if !args.remote && !is_here(&access.server) {
+        bail!(
+            "play creates, changes and deletes objects, and {} is not on this machine: name the kubeconfig of `kubewright up` with \
+             --kubeconfig, or say --remote",
+            access.server
+        );
+    }
     printer.say(&format!(
         "playing {} into {}: {}; Ctrl-C ends it",
         args.file.display(),
@@ -103,6 +115,12 @@ pub(crate) async fn play(args: &PlayArgs) -> anyhow::Result<ExitCode> {
     printer.say(&told.summary());
     played?;
     Ok(if told.refused.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) })
+}
+
+/// Whether a server is on this machine.
+fn is_here(server: &http::Uri) -> bool {
+    let host = server.host().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
 async fn play_all(
@@ -239,6 +257,17 @@ mod tests {
         let hour = Duration::from_secs(3600);
         assert_eq!(Speed::Times(10.0).after(hour), Duration::from_secs(360));
         assert_eq!(Speed::Max.after(hour), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_server_of_another_machine_is_told_from_one_of_this_machine() {
+        let is_here = |server: &str| is_here(&server.parse().expect("a URI"));
+        assert!(
+            is_here("https://127.0.0.1:6443/")
+                && is_here("https://localhost:1")
+                && is_here("https://[::1]:2/")
+        );
+        assert!(!is_here("https://10.0.0.1:6443") && !is_here("https://127.example.org"));
     }
 
     #[test]

@@ -1,9 +1,6 @@
 //! The cluster that a recording is played into.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{collections::BTreeSet, time::Duration};
 
 use kube::{
     Api, Client, ResourceExt,
@@ -62,8 +59,8 @@ pub(super) struct Target {
     deleting: BTreeSet<(String, String)>,
     /// Collections without a status of their own.
     without_status: BTreeSet<String>,
-    /// How many owners were left out, by collection.
-    lost_owners: BTreeMap<String, usize>,
+    /// Collections of which it was said that owners are left out.
+    lost_owners: BTreeSet<String>,
     notes: Vec<String>,
 }
 
@@ -74,7 +71,7 @@ impl Target {
             uids: Uids::new(),
             deleting: BTreeSet::new(),
             without_status: BTreeSet::new(),
-            lost_owners: BTreeMap::new(),
+            lost_owners: BTreeSet::new(),
             notes: Vec::new(),
         }
     }
@@ -131,7 +128,7 @@ impl Target {
     ) -> Result<DynamicObject, Refusal> {
         let (wanted, lost) = object::written(recorded, &self.uids);
         if lost > 0 {
-            self.lose_owners(write, lost);
+            self.lose_owners(write);
         }
         let mut tries = 0;
         loop {
@@ -172,8 +169,7 @@ impl Target {
         if let Some(node) = object::node_to_bind(&write.collection, &as_value, wanted) {
             let binding = json!({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name},
                 "target": {"apiVersion": "v1", "kind": "Node", "name": node}});
-            let _: Value =
-                api.create_subresource("binding", name, &params, &binding).await?;
+            let _: Value = api.create_subresource("binding", name, &params, &binding).await?;
             current = api.get(name).await?;
             as_value = serde_json::to_value(&current).map_err(kube::Error::SerdeError)?;
         }
@@ -241,17 +237,15 @@ impl Target {
         Ok(true)
     }
 
-    fn lose_owners(&mut self, write: &Write, lost: usize) {
-        let count = self.lost_owners.entry(write.collection.clone()).or_default();
-        if *count == 0 {
+    fn lose_owners(&mut self, write: &Write) {
+        if self.lost_owners.insert(write.collection.clone()) {
             let collection = write.collection.trim_start_matches('/');
             self.notes.push(format!(
-                "{collection} {}: an owner is not in the recording, and the reference to it is left out; so are further ones of \
+                "{collection} {}: an owner is not in the recording, and the reference to it is left out, here and in further \
                  {collection}",
                 write.key
             ));
         }
-        *count += lost;
     }
 }
 

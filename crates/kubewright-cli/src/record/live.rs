@@ -11,8 +11,8 @@ use tokio::{sync::oneshot, task::JoinHandle};
 use super::file;
 use crate::args::UpArgs;
 
-/// How many commits may come while one block is written.
-pub(crate) const KEPT: usize = 65_536;
+/// How many commits may come while one block is written; they are held in memory.
+pub(crate) const KEPT: usize = 16_384;
 /// How long what happens is gathered before it is written: less would be more and smaller blocks.
 const GATHERED: Duration = Duration::from_millis(500);
 
