@@ -205,8 +205,9 @@ async fn a_cluster_that_records_itself_is_started_again_as_it_was_at_any_moment(
     assert_eq!(first.kubectl("get configmap parent -o jsonpath={.data.text}"), "one");
     assert_eq!(first.kubectl("get configmap parent -o jsonpath={.metadata.resourceVersion}"), revision);
     assert!(!first.try_kubectl("get deployment web").status.success(), "it came later");
-    let early =
-        kubewright(&first, &["up", "--from", &file, "--at", "2001-01-01T00:00:00Z", "--port", "0"]).output();
+    let mut early = Command::new(needed("KUBEWRIGHT"));
+    early.args(["up", "--port", "0", "--from", &file, "--at", "2001-01-01T00:00:00Z"]);
+    let early = early.arg("--kubeconfig").arg(folder.file("early")).output();
     refuses(&early.expect("it runs"), "--at: the recording begins at");
 }
 
