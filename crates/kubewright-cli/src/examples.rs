@@ -17,8 +17,7 @@ const FIRST_STEPS: &str = "First steps:
 `kubewright COMMAND --help` has an example of each command, https://github.com/kubewright/kubewright the documentation.";
 
 /// The words of a command, and lines that can be typed.
-const EXAMPLES: [(&str, &[&str]); 31] = [
-const EXAMPLES: [(&str, &[&str]); 29] = [
+const EXAMPLES: [(&str, &[&str]); 33] = [
     (
         "up",
         &[
@@ -26,7 +25,6 @@ const EXAMPLES: [(&str, &[&str]); 29] = [
             "kubewright up --port 0 --nodes 3 --data cluster",
             "kubewright up --runtime process",
             "kubewright up --ui",
-            "kubewright up --from prod.kwrec --at '15 minutes before the end'",
             "kubewright up --from prod.kwrec --at 2026-01-31T12:00:00Z",
         ],
     ),

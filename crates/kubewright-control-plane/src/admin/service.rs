@@ -13,8 +13,6 @@ use kubewright_codec::request::Query;
 use tokio::time::Instant;
 use tower::Service;
 
-use crate::journal;
-
 use super::body::{self, Body, Cut, Watch};
 use super::history::{self, Gone};
 use super::request_info::RequestInfo;
@@ -126,8 +124,7 @@ impl AdminService {
                 None => {}
             }
         }
-        // Whose a write is that came over a socket, for the journal.
-        let response = journal::under(Arc::clone(info), self.serve(request)).await;
+        let response = self.serve(request).await;
         if info.verb != "watch" || response.status() != StatusCode::OK {
             return response.map(Body::from);
         }
