@@ -2,7 +2,6 @@
 
 use std::{
     fs::File,
-    io::BufReader,
     path::{Path, PathBuf},
 };
 
@@ -17,7 +16,7 @@ use crate::printer::Printer;
 /// What `kubewright view` takes.
 #[derive(Args, Debug)]
 pub(crate) struct ViewArgs {
-    /// The recording, such as one of a test that failed
+    /// The recording, of either format: of `up --record`, of `record`, or of a test that failed
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
@@ -50,8 +49,7 @@ pub(crate) async fn view(args: &ViewArgs) -> anyhow::Result<()> {
 fn read(path: &Path) -> anyhow::Result<Recording> {
     let name = || path.display().to_string();
     let file = File::open(path).with_context(name)?;
-    let (_, recording) = Recording::read(BufReader::new(file)).with_context(name)?;
-    Ok(recording)
+    Ok(Recording::open(file, None).with_context(name)?.recording)
 }
 
 /// Takes the port of the page, which `flag` says.

@@ -106,7 +106,7 @@ pub(crate) async fn play(args: &PlayArgs) -> anyhow::Result<ExitCode> {
         tape.extent(args.speed)
     ));
     let mut target = Target::new(&access.client);
-    let mut told = Told::default();
+    let mut told = Notices::default();
     let played = tokio::select! {
         biased;
         () = signals.next() => Ok(()),
@@ -127,7 +127,7 @@ async fn play_all(
     tape: &mut Tape,
     speed: Speed,
     target: &mut Target,
-    told: &mut Told,
+    told: &mut Notices,
     printer: &Printer,
 ) -> anyhow::Result<()> {
     let begin = Instant::now();
@@ -159,13 +159,13 @@ async fn play_all(
 
 /// What became of the writes.
 #[derive(Debug, Default)]
-struct Told {
+struct Notices {
     played: u64,
     /// How many could not be written, by collection and status.
     refused: BTreeMap<(String, u16), u64>,
 }
 
-impl Told {
+impl Notices {
     /// Counts what could not be written; whether it is the first of its sort.
     fn refuse(&mut self, collection: &str, code: u16) -> bool {
         let count = self.refused.entry((collection.to_owned(), code)).or_default();
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn what_could_not_be_written_is_counted_by_kind_and_said_once() {
-        let mut told = Told { played: 7, ..Told::default() };
+        let mut told = Notices { played: 7, ..Notices::default() };
         assert!(told.refuse("/pods", 422));
         assert!(!told.refuse("/pods", 422));
         assert!(told.refuse("apps/deployments", 403));
