@@ -162,6 +162,7 @@ mod tests {
 
     use super::*;
 
+    #[expect(clippy::needless_pass_by_value, reason = "objects are written where they are handed over")]
     fn of(object: Value) -> (State, String) {
         state(&object)
     }

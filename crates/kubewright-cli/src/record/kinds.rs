@@ -61,7 +61,7 @@ pub(super) async fn find(client: &Client, wanted: &Wanted<'_>) -> anyhow::Result
         Ok(discovery) => discovery,
         Err(_) => Discovery::new(client.clone()).run().await.map_err(failed)?,
     };
-    let served = discovery.groups().flat_map(|group| group.resources_by_stability());
+    let served = discovery.groups().flat_map(kube::discovery::ApiGroup::resources_by_stability);
     choose(served.collect(), wanted)
 }
 

@@ -154,7 +154,7 @@ fn in_blocks(file: File, at: Option<At>) -> Result<Opened, Unreadable> {
             return Err(Unreadable::Revision(greatest.unwrap_or_default()));
         }
         Limit::Time(time) => {
-            times().map(|(first, _)| first).min().map_or(Ok(()), |first| not_before(time, first))?
+            times().map(|(first, _)| first).min().map_or(Ok(()), |first| not_before(time, first))?;
         }
         _ => {}
     }

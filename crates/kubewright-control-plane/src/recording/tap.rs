@@ -59,7 +59,7 @@ impl Tap {
     /// Waits for a commit that was not seen. It never returns when the cluster has ended.
     pub async fn changed(&mut self) {
         if self.commits.changed().await.is_err() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 

@@ -105,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    fn pod(command: &[&str], status: Value) -> Value {
+    fn pod(command: &[&str], status: &Value) -> Value {
         json!({
             "metadata": {"name": "p", "namespace": "shop", "uid": "u"},
             "spec": {"containers": [{"name": "c", "image": "busybox", "command": command}]},
@@ -113,14 +113,14 @@ mod tests {
         })
     }
 
-    fn status(state: Value) -> Value {
+    fn status(state: &Value) -> Value {
         json!({"name": "c", "image": "", "imageID": "", "ready": true, "restartCount": 0, "state": state})
     }
 
     #[test]
     fn the_log_of_a_known_program_is_what_it_has_printed_by_now() {
-        let running = status(json!({"running": {"startedAt": NOW}}));
-        let pod = pod(&["sh", "-c", "echo a; sleep 5; echo b; sleep 5"], running);
+        let running = status(&json!({"running": {"startedAt": NOW}}));
+        let pod = pod(&["sh", "-c", "echo a; sleep 5; echo b; sleep 5"], &running);
         let log = |seconds: u64| {
             let now = NOW + Duration::from_secs(seconds);
             container_log(&pod, "c", false, now).expect("it is known").expect("it runs")
@@ -134,14 +134,13 @@ mod tests {
 
     #[test]
     fn a_container_that_waits_has_no_log_and_one_that_is_not_known_is_not_guessed() {
-        let waiting = status(json!({"waiting": {"reason": "PodInitializing"}}));
-        let log =
-            container_log(&pod(&["sleep", "5"], waiting.clone()), "c", false, NOW).expect("it is known");
+        let waiting = status(&json!({"waiting": {"reason": "PodInitializing"}}));
+        let log = container_log(&pod(&["sleep", "5"], &waiting), "c", false, NOW).expect("it is known");
         assert_eq!(
             log,
             Err(NoLog("container \"c\" in pod \"p\" is waiting to start: PodInitializing".to_owned()))
         );
-        assert_eq!(container_log(&pod(&["server"], waiting), "c", false, NOW), None);
+        assert_eq!(container_log(&pod(&["server"], &waiting), "c", false, NOW), None);
     }
 
     #[test]
