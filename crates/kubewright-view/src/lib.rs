@@ -4,8 +4,8 @@
 //! program. It is there for anyone on this machine and says nothing; all data takes the token of the [link](Server::link),
 //! which a browser keeps to itself, as it stands after the `#`.
 //!
-//! What the page gets are pure functions of the writes: a [row](row) for each, an object as [lines](fields) with who owns
-//! them, its [changes](change). The page makes the tree of any moment of the rows by itself, so that a look at the past
+//! What the page gets are pure functions of the writes: a row for each, an object as lines with who owns
+//! them, its changes. The page makes the tree of any moment of the rows by itself, so that a look at the past
 //! costs the cluster nothing.
 
 mod answer;
