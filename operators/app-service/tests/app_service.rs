@@ -71,6 +71,8 @@ async fn as_02_where_all_pods_are_an_idle_hour_brings_no_writes(cluster: Cluster
     with_sample(&cluster).await;
     // A container sleeps for an hour.
     cluster.patch::<AppService>(NAME, json!({"spec": {"command": ["sleep", "1000000"]}})).await;
+    // What slept before is killed at the end of its grace period.
+    cluster.advance(Duration::from_secs(300)).await;
     cluster.settle().await;
     let before = cluster.revision();
     cluster.advance(Duration::from_secs(3000)).await;
@@ -266,7 +268,7 @@ async fn as_03_no_pods_are_made_for_what_is_gone_unheard(cluster: Cluster) {
     let silence = Rule::new(ApiFault::HoldWatch { lasting: None }).on(Match::resource("appservices"));
     let silence = cluster.admin().expect("there is one in a test").inject(silence);
     cluster.delete::<AppService>(NAME).await;
-    cluster.advance(Duration::from_secs(20)).await;
+    cluster.advance(Duration::from_secs(45)).await;
     let writes = cluster.history::<Pod>("example-appservice-pod").writes;
     assert_eq!(writes.iter().filter(|write| write.verb == "create").count(), 1);
     assert!(pods(&cluster).await.is_empty());

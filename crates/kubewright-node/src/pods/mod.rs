@@ -93,8 +93,8 @@ impl Reconciler for Kubelet {
             Cue::Play(play) => return self.play(ctx, &play, &pod, &node, key).await,
         }
         let step = match step(&pod, now) {
-            Step::Rest(_) if is_new_to_it && is_node_ready(&node) => {
-                returned(&pod).unwrap_or(Step::Rest(None))
+            Step::Rest(wait) if is_new_to_it && is_node_ready(&node) => {
+                returned(&pod).unwrap_or(Step::Rest(wait))
             }
             step => step,
         };
