@@ -14,7 +14,9 @@ use kubewright_image::Reference;
 use kubewright_recording::At;
 use kubewright_world::Pacing;
 
-use crate::{about, controllers, doctor, examples::with_examples, generate, install, render, run, test, why};
+use crate::{
+    about, controllers, doctor, examples::with_examples, generate, install, render, run, test, trial, why,
+};
 
 /// A Kubernetes in one process, and operators on it.
 #[derive(Debug, Parser)]
@@ -65,6 +67,8 @@ pub(crate) enum Command {
     Render(render::RenderArgs),
     /// Compare what two versions of an operator make of an object
     Diff(render::DiffArgs),
+    /// Find the bugs of an operator: run it again and again while things go wrong, and judge what it comes to
+    Trial(Box<trial::TrialArgs>),
     /// Say why an object is not ready, not deleted, not scheduled or not reconciled
     Why(why::WhyArgs),
     /// Look at what is needed: the toolchain, the project, the cluster and your rights there

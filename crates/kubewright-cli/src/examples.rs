@@ -17,7 +17,7 @@ const FIRST_STEPS: &str = "First steps:
 `kubewright COMMAND --help` has an example of each command, https://github.com/kubewright/kubewright the documentation.";
 
 /// The words of a command, and lines that can be typed.
-const EXAMPLES: [(&str, &[&str]); 33] = [
+const EXAMPLES: [(&str, &[&str]); 34] = [
     (
         "up",
         &[
@@ -70,6 +70,15 @@ const EXAMPLES: [(&str, &[&str]); 33] = [
         ],
     ),
     ("diff", &["kubewright diff -f page.yaml --manifests config --old ./v1 --new ./v2 --exit-code"]),
+    (
+        "trial",
+        &[
+            "kubewright trial",
+            "kubewright trial --manifests config --sample config/samples -- ./bin/manager --leader-elect=false",
+            "kubewright trial --time 5 --report trial.html --junit trial.xml -- java -jar operator.jar",
+            "kubewright trial --plan kill/create -- ./bin/manager",
+        ],
+    ),
     (
         "why",
         &[

@@ -29,7 +29,9 @@ mod report;
 mod run;
 mod samples;
 mod scaffold;
+mod stand;
 mod test;
+mod trial;
 mod up;
 mod view;
 mod watch;
@@ -127,6 +129,7 @@ fn command(cli: &Cli, samples: Option<LoadSamples>) -> anyhow::Result<ExitCode> 
         Command::Test(args) => return test::test(args),
         Command::Render(args) => wait(render::render(args))?,
         Command::Diff(args) => return wait(render::diff(args)),
+        Command::Trial(args) => return wait(trial::trial(args)),
         Command::Why(args) => return wait(why::why(args)),
         Command::Doctor(args) => return wait(doctor::doctor(args)),
         Command::Completion(args) => about::completion(args),

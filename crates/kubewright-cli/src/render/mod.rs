@@ -3,10 +3,8 @@
 
 mod compare;
 mod made;
-mod manifests;
-mod program;
+mod settled;
 mod stable;
-mod stand;
 
 use std::{
     io::{self, Write},
@@ -18,11 +16,15 @@ use std::{
 use anyhow::bail;
 use clap::Args;
 
-use self::{manifests::Inputs, program::OperatorCommand, stable::Rendering, stand::Limits};
+use self::{settled::Limits, stable::Rendering};
 use crate::{
     output::print,
     printer,
     project::{Project, ProjectArgs, Usage},
+    stand::{
+        manifests::{self, Inputs},
+        program::OperatorCommand,
+    },
 };
 
 /// What is rendered, and how.
@@ -134,7 +136,7 @@ impl Wanted {
             Some(account) => account,
             None => inputs.account()?,
         };
-        let ran = stand::run(&inputs, &account, command, self.limits()).await?;
+        let ran = settled::run(&inputs, &account, command, self.limits()).await?;
         for warning in &ran.warnings {
             let _ = writeln!(io::stderr(), "warning: {warning}");
         }

@@ -1,10 +1,9 @@
 //! Objects as YAML that is the same in each run: in one order, without what the server and the clock give them.
 
-use std::collections::BTreeMap;
-
 use kube::ResourceExt;
 use kube::api::DynamicObject;
-use serde_json::{Map, Value};
+use kubewright_trial::stable;
+use serde_json::Value;
 
 use super::made::Made;
 
@@ -23,26 +22,6 @@ pub(super) struct Rendered {
     pub(super) object: Value,
 }
 
-/// Metadata that the server gives.
-const METADATA: [&str; 7] = [
-    "uid",
-    "resourceVersion",
-    "creationTimestamp",
-    "generation",
-    "managedFields",
-    "selfLink",
-    "deletionGracePeriodSeconds",
-];
-/// Annotations of built-in controllers.
-const ANNOTATIONS: [&str; 2] =
-    ["deployment.kubernetes.io/revision", "deprecated.daemonset.template.generation"];
-/// What the server allots to Services, ServiceAccounts and claims.
-const ALLOTTED: [&str; 7] =
-    ["clusterIP", "clusterIPs", "healthCheckNodePort", "nodePort", "volumeName", "nodeName", "ipFamilies"];
-/// What stands for a time, and for a uid of an object that is not printed.
-const TIME: &str = "<time>";
-const UID: &str = "<uid>";
-
 /// The objects that were made, in their order.
 pub(super) fn render(made: &[Made], given: &[DynamicObject], rendering: Rendering) -> Vec<Rendered> {
     let is_event = |one: &&Made| one.collection.ends_with("/events");
@@ -53,7 +32,7 @@ pub(super) fn render(made: &[Made], given: &[DynamicObject], rendering: Renderin
         .filter(|one| rendering.has_status || !is_given(one));
     let mut rendered: Vec<(String, Value)> =
         wanted.map(|one| (one.collection.clone(), without_volatile(&one.object, rendering))).collect();
-    rename_generated(&mut rendered);
+    stable::rename_generated(&mut rendered);
     let mut all: Vec<Rendered> = rendered
         .into_iter()
         .map(|(collection, object)| Rendered { title: title(&collection, &object), object })
@@ -93,88 +72,13 @@ fn title(collection: &str, object: &Value) -> String {
     format!("{kind}/{name}{place}")
 }
 
-/// An object without what differs from run to run.
+/// An object as it is in each run. Of owners the name is told alone.
 fn without_volatile(object: &Value, rendering: Rendering) -> Value {
-    let mut object = object.clone();
-    if let Some(metadata) = object["metadata"].as_object_mut() {
-        METADATA.iter().for_each(|field| drop(metadata.remove(*field)));
-        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
-            ANNOTATIONS.iter().for_each(|name| drop(annotations.remove(*name)));
-        }
-        if metadata.get("annotations").and_then(Value::as_object).is_some_and(Map::is_empty) {
-            metadata.remove("annotations");
-        }
-        for owner in metadata.get_mut("ownerReferences").and_then(Value::as_array_mut).into_iter().flatten() {
-            owner.as_object_mut().map(|owner| owner.remove("uid"));
-        }
+    let mut object = stable::without_volatile(object, rendering.has_status, &|_| None);
+    for owner in object["metadata"]["ownerReferences"].as_array_mut().into_iter().flatten() {
+        owner.as_object_mut().map(|owner| owner.remove("uid"));
     }
-    match object["kind"].as_str() {
-        Some("Service") => without_allotted(&mut object["spec"]),
-        Some("PersistentVolumeClaim" | "Pod") => drop(object["spec"].as_object_mut().map(|spec| {
-            spec.remove("volumeName");
-            spec.remove("nodeName");
-        })),
-        _ => {}
-    }
-    if !rendering.has_status && object.get("status").is_some() {
-        object.as_object_mut().map(|object| object.remove("status"));
-    }
-    same_words(&mut object);
     object
-}
-
-fn without_allotted(spec: &mut Value) {
-    if spec["clusterIP"] == "None" {
-        // Somebody wanted it so.
-        return;
-    }
-    if let Some(spec) = spec.as_object_mut() {
-        ALLOTTED.iter().for_each(|field| drop(spec.remove(*field)));
-    }
-    for port in spec["ports"].as_array_mut().into_iter().flatten() {
-        port.as_object_mut().map(|port| port.remove("nodePort"));
-    }
-}
-
-/// Times and uids in texts become the same words in each run.
-fn same_words(value: &mut Value) {
-    match value {
-        Value::String(text) if is_time(text) => TIME.clone_into(text),
-        Value::String(text) if is_uid(text) => UID.clone_into(text),
-        Value::Array(items) => items.iter_mut().for_each(same_words),
-        Value::Object(fields) => fields.values_mut().for_each(same_words),
-        _ => {}
-    }
-}
-
-fn is_time(text: &str) -> bool {
-    text.len() >= 20 && text.ends_with('Z') && text.parse::<jiff::Timestamp>().is_ok()
-}
-
-fn is_uid(text: &str) -> bool {
-    let groups: Vec<usize> = text.split('-').map(str::len).collect();
-    groups == [8, 4, 4, 4, 12] && text.chars().all(|letter| letter == '-' || letter.is_ascii_hexdigit())
-}
-
-/// Names that the server made up (`generateName`) become numbers, in the order of what the objects say.
-fn rename_generated(objects: &mut [(String, Value)]) {
-    let mut by_prefix: BTreeMap<(String, String), Vec<usize>> = BTreeMap::new();
-    for (place, (collection, object)) in objects.iter().enumerate() {
-        let prefix = text_at(object, "/metadata/generateName");
-        if !prefix.is_empty() && text_at(object, "/metadata/name").starts_with(&prefix) {
-            by_prefix.entry((collection.clone(), prefix)).or_default().push(place);
-        }
-    }
-    for ((_, prefix), mut places) in by_prefix {
-        places.sort_by_cached_key(|place| {
-            let mut object = objects[*place].1.clone();
-            object["metadata"]["name"] = Value::Null;
-            object.to_string()
-        });
-        for (number, place) in places.into_iter().enumerate() {
-            objects[place].1["metadata"]["name"] = format!("{prefix}{}", number + 1).into();
-        }
-    }
 }
 
 /// One object as YAML.

@@ -5,6 +5,7 @@ use std::{
     fs::{self, OpenOptions},
     io::{self, Write},
     path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
@@ -38,7 +39,10 @@ impl Account {
         namespace: &str,
         name: &str,
     ) -> anyhow::Result<Self> {
-        let folder = std::env::temp_dir().join(format!("kubewright-run-{}", std::process::id()));
+        // One process may run several operators.
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("kubewright-run-{}-{number}", std::process::id()));
         let account = Self {
             client: access.client.clone(),
             url: format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"),

@@ -56,6 +56,9 @@ pub struct Match {
     /// Plural of the resource, such as `deployments`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
+    /// Plurals of resources that are not meant, such as `leases`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub except: Vec<String>,
     /// Such as `status`; `""` is the object itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subresource: Option<String>,
@@ -100,6 +103,7 @@ impl Match {
         info.is_for_objects()
             && is(&self.group, &info.group)
             && is(&self.resource, &info.resource)
+            && !self.except.contains(&info.resource)
             && is(&self.subresource, &info.subresource)
             && is(&self.namespace, &info.namespace)
             && is(&self.name, &info.name)
@@ -147,6 +151,8 @@ mod tests {
             (r#"{"group": ""}"#, false),
             (r#"{"resource": "deployments"}"#, true),
             (r#"{"resource": "deployment"}"#, false),
+            (r#"{"except": ["leases", "events"]}"#, true),
+            (r#"{"except": ["leases", "deployments"]}"#, false),
             (r#"{"subresource": "status"}"#, true),
             (r#"{"subresource": ""}"#, false),
             (r#"{"namespace": "prod"}"#, true),

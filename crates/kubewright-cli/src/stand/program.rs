@@ -1,15 +1,18 @@
-//! The program that is rendered, as a process of this machine.
+//! The program that runs on a stand, as a process of this machine.
 
 use std::{
+    collections::BTreeSet,
     ffi::OsString,
     fs::File,
     io::{Read, Seek},
+    net::{Ipv4Addr, TcpListener},
     path::Path,
     process::Stdio,
+    sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 use tokio::process::{Child, Command};
@@ -21,8 +24,12 @@ const LAST: Duration = Duration::from_secs(5);
 /// How much of what a program printed is told when it failed.
 const TAIL: usize = 2000;
 
+/// What stands for a free port in arguments: each time another one.
+pub(crate) const PORT: &str = "{port}";
+
 /// How a program is started.
-pub(super) struct OperatorCommand {
+#[derive(Clone, Debug)]
+pub(crate) struct OperatorCommand {
     words: Vec<OsString>,
     /// Whether it is an operator of the SDK, which takes the kubeconfig as a flag.
     is_of_sdk: bool,
@@ -30,27 +37,29 @@ pub(super) struct OperatorCommand {
 
 impl OperatorCommand {
     /// A program with its arguments.
-    pub(super) fn foreign(program: &str, arguments: &[String]) -> Self {
+    pub(crate) fn foreign(program: &str, arguments: &[String]) -> Self {
         let words = std::iter::once(program.into()).chain(arguments.iter().map(Into::into));
         Self { words: words.collect(), is_of_sdk: false }
     }
 
     /// A line that a shell reads.
-    pub(super) fn shell(line: &str) -> Self {
+    pub(crate) fn shell(line: &str) -> Self {
         Self { words: ["sh", "-c", line].map(OsString::from).to_vec(), is_of_sdk: false }
     }
 
     /// The program of a project, with the objects that it says it needs.
-    pub(super) fn of_project(program: &Program, needed: &[Value]) -> Self {
+    pub(crate) fn of_project(program: &Program, needed: &[Value]) -> Self {
         let words = [program.path().as_os_str().to_owned(), "run".into()].into_iter();
         Self { words: words.chain(webhooks::off(needed)).collect(), is_of_sdk: true }
     }
 
     /// Starts it in a process group of its own, with the kubeconfig of its account.
-    pub(super) fn start(&self, kubeconfig: &Path, shows_logs: bool) -> anyhow::Result<Running> {
+    pub(crate) fn start(&self, kubeconfig: &Path, shows_logs: bool) -> anyhow::Result<Running> {
         let (program, arguments) = self.words.split_first().context("program: there is none")?;
         let mut command = Command::new(program);
-        command.args(arguments);
+        for argument in arguments {
+            command.arg(with_ports(argument)?);
+        }
         if self.is_of_sdk {
             command.arg("--kubeconfig").arg(kubeconfig);
         }
@@ -68,11 +77,32 @@ impl OperatorCommand {
         let child = child.with_context(|| format!("program {} cannot be run", program.display()))?;
         Ok(Running { child, log })
     }
+
+    /// As a person types it.
+    pub(crate) fn text(&self) -> String {
+        let words: Vec<_> = self.words.iter().map(|word| word.to_string_lossy()).collect();
+        words.join(" ")
+    }
+}
+
+/// An argument with a port that is free now for each that it asks for.
+fn with_ports(argument: &OsString) -> anyhow::Result<OsString> {
+    let Some(mut text) = argument.to_str().filter(|text| text.contains(PORT)).map(str::to_owned) else {
+        return Ok(argument.clone());
+    };
+    while text.contains(PORT) {
+        // Taken for a moment. Somebody else may take it before the program does; the kernel gives the others first.
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
+        text = text.replacen(PORT, &port.context("no port for the program")?.port().to_string(), 1);
+    }
+    Ok(text.into())
 }
 
 /// A file for what a program prints, which is gone with its last handle.
 fn log_file() -> anyhow::Result<File> {
-    let path = std::env::temp_dir().join(format!("kubewright-render-{}.log", std::process::id()));
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let path = std::env::temp_dir().join(format!("kubewright-{}-{number}.log", std::process::id()));
     let _ = std::fs::remove_file(&path);
     let mut options = File::options();
     options.read(true).write(true).create_new(true);
@@ -83,28 +113,42 @@ fn log_file() -> anyhow::Result<File> {
 }
 
 /// A program that runs; it is killed when this is dropped.
-pub(super) struct Running {
+pub(crate) struct Running {
     child: Child,
     log: Option<File>,
 }
 
 impl Running {
-    /// Waits until it ends, and says how: it is not to.
-    pub(super) async fn ended(&mut self) -> anyhow::Error {
+    /// Waits until it ends by itself, and says how, such as `exit status: 1`.
+    pub(crate) async fn ended(&mut self) -> String {
         match self.child.wait().await {
-            Ok(status) => anyhow!("program ended ({status}) before it was at rest{}", self.tail()),
-            Err(error) => error.into(),
+            Ok(status) => status.to_string(),
+            Err(error) => error.to_string(),
         }
     }
 
-    /// What it printed last, on lines of its own.
-    pub(super) fn tail(&mut self) -> String {
+    /// The ports on which it and all that it started listen now; none where the machine does not say.
+    pub(crate) fn ports(&self) -> Option<BTreeSet<u16>> {
+        super::ports::of_group(self.child.id()?.cast_signed())
+    }
+
+    /// How it has ended by itself; none while it runs.
+    pub(crate) fn has_ended(&mut self) -> Option<String> {
+        self.child.try_wait().ok().flatten().map(|status| status.to_string())
+    }
+
+    /// What it has printed so far; at most the first four megabytes.
+    pub(crate) fn said(&mut self) -> String {
         let mut text = Vec::new();
         if let Some(log) = &mut self.log {
             let _ = log.rewind().and_then(|()| log.take(1 << 22).read_to_end(&mut text));
         }
-        let text = String::from_utf8_lossy(&text);
-        let text = text.trim_end();
+        String::from_utf8_lossy(&text).trim_end().to_owned()
+    }
+
+    /// What it printed last, on lines of its own.
+    pub(crate) fn tail(&mut self) -> String {
+        let text = self.said();
         let mut start = text.len().saturating_sub(TAIL);
         while !text.is_char_boundary(start) {
             start += 1;
@@ -112,8 +156,15 @@ impl Running {
         if text.is_empty() { String::new() } else { format!("; it said last:\n{}", &text[start..]) }
     }
 
+    /// Kills it and all that it started, at once.
+    pub(crate) async fn kill(&mut self) {
+        let Some(group) = self.child.id().and_then(|id| Pid::from_raw(id.cast_signed())) else { return };
+        let _ = kill_process_group(group, Signal::KILL);
+        let _ = self.child.wait().await;
+    }
+
     /// Asks it and all that it started to end, and kills them if they do not.
-    pub(super) async fn stop(mut self) {
+    pub(crate) async fn stop(mut self) {
         let Some(group) = self.child.id().and_then(|id| Pid::from_raw(id.cast_signed())) else { return };
         let _ = kill_process_group(group, Signal::TERM);
         let _ = tokio::time::timeout(LAST, self.child.wait()).await;

@@ -12,11 +12,11 @@ use crate::{
 };
 
 /// What an operator is run on.
-pub(super) struct Inputs {
+pub(crate) struct Inputs {
     /// What it needs: definitions, roles, its Deployment.
-    pub(super) needed: Vec<DynamicObject>,
+    pub(crate) needed: Vec<DynamicObject>,
     /// What it is given.
-    pub(super) given: Vec<DynamicObject>,
+    pub(crate) given: Vec<DynamicObject>,
 }
 
 impl Inputs {
@@ -24,7 +24,7 @@ impl Inputs {
     ///
     /// # Errors
     /// When there is no Deployment or StatefulSet, or several with accounts of their own.
-    pub(super) fn account(&self) -> anyhow::Result<(String, String)> {
+    pub(crate) fn account(&self) -> anyhow::Result<(String, String)> {
         let mut accounts: Vec<(String, String)> =
             self.needed.iter().filter(|one| is_program(one)).filter_map(account).collect();
         accounts.sort();
@@ -48,12 +48,12 @@ impl Inputs {
 }
 
 /// Whether an object runs a program; the one that is rendered runs on this machine instead.
-pub(super) fn is_program(object: &DynamicObject) -> bool {
+pub(crate) fn is_program(object: &DynamicObject) -> bool {
     object.types.as_ref().is_some_and(|types| matches!(&*types.kind, "Deployment" | "StatefulSet"))
 }
 
 /// Under which account the pods of a Deployment run.
-pub(super) fn account(deployment: &DynamicObject) -> Option<(String, String)> {
+pub(crate) fn account(deployment: &DynamicObject) -> Option<(String, String)> {
     let name = deployment.data.pointer("/spec/template/spec/serviceAccountName")?.as_str()?;
     let namespace = deployment.metadata.namespace.clone().unwrap_or_else(|| "default".to_owned());
     Some((namespace, name.to_owned()))
@@ -63,7 +63,7 @@ pub(super) fn account(deployment: &DynamicObject) -> Option<(String, String)> {
 ///
 /// # Errors
 /// When a file cannot be read, is no YAML, or has no object in it.
-pub(super) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<DynamicObject>> {
+pub(crate) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<DynamicObject>> {
     let mut found = Vec::new();
     for source in convert::sources(paths)? {
         found.extend(of_source(&source)?);
@@ -75,6 +75,14 @@ pub(super) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<DynamicObject>> {
         );
     }
     Ok(found)
+}
+
+/// The objects of a text.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn of_text(name: &str, text: String) -> anyhow::Result<Vec<DynamicObject>> {
+    of_source(&Source { name: name.to_owned(), text })
 }
 
 fn of_source(source: &Source) -> anyhow::Result<Vec<DynamicObject>> {
@@ -92,7 +100,7 @@ fn of_source(source: &Source) -> anyhow::Result<Vec<DynamicObject>> {
 ///
 /// # Errors
 /// When one has no kind or no name.
-pub(super) fn objects(json: Vec<Value>) -> anyhow::Result<Vec<DynamicObject>> {
+pub(crate) fn objects(json: Vec<Value>) -> anyhow::Result<Vec<DynamicObject>> {
     json.into_iter().map(object).collect()
 }
 

@@ -1,0 +1,134 @@
+//! A program runs to rest on a stand.
+
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use kubewright_cluster::{Cluster, admin::Match};
+use tokio::time::{Instant, sleep};
+
+use super::made::{self, Made};
+use crate::{
+    access::{ClusterArgs, Objects, Others},
+    run::account::Account,
+    stand::{
+        Stand,
+        manifests::Inputs,
+        program::{OperatorCommand, Running},
+    },
+};
+
+/// How often it is looked whether all is at rest.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// How long it may take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// How long nobody writes when all is at rest.
+    pub(super) rest: Duration,
+    pub(super) timeout: Duration,
+    pub(super) shows_logs: bool,
+}
+
+/// What came of a run.
+pub(super) struct Ran {
+    pub(super) made: Vec<Made>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// Runs a program on a new control plane with what it needs, gives it its objects, and waits until nobody writes any more.
+///
+/// # Errors
+/// When the control plane does not start or refuses an object, or the program ends or does not come to rest.
+pub(super) async fn run(
+    inputs: &Inputs,
+    account: &(String, String),
+    command: &OperatorCommand,
+    limits: Limits,
+) -> anyhow::Result<Ran> {
+    let stand = Stand::start().await?;
+    let ran = on(&stand, inputs, account, command, limits).await;
+    stand.cluster.stop().await;
+    ran
+}
+
+async fn on(
+    stand: &Stand,
+    inputs: &Inputs,
+    (namespace, name): &(String, String),
+    command: &OperatorCommand,
+    limits: Limits,
+) -> anyhow::Result<Ran> {
+    let Stand { cluster, access } = stand;
+    let deadline = Instant::now() + limits.timeout;
+    let mut warnings = stand.install(&inputs.needed, &inputs.given, namespace, deadline).await?;
+    let mut objects = Objects::new(&access.client);
+    for one in &inputs.given {
+        objects.apply(one, Others::TakenOver).await?;
+    }
+    let account = Account::of(access, &ClusterArgs::default(), namespace, name).await?;
+    let user = format!("system:serviceaccount:{namespace}:{name}");
+    let since = cluster.revision().0;
+    let mut running = command.start(account.kubeconfig(), limits.shows_logs)?;
+    let rested = tokio::select! {
+        biased;
+        status = running.ended() => Err(anyhow!("program ended ({status}) before it was at rest{}", running.tail())),
+        rested = at_rest(cluster, &user, deadline, limits.rest) => rested,
+    };
+    let told = finish(running, rested).await?;
+    warnings.extend(told);
+    let made = made::by(cluster, &user, since);
+    warnings.extend(made::refused(cluster, &user));
+    if made.is_empty() {
+        warnings.push("the program made nothing: --logs shows what it says".to_owned());
+    }
+    Ok(Ran { made, warnings })
+}
+
+/// Ends the program; one that never spoke to its control plane is an error with what it said.
+async fn finish(mut running: Running, rested: anyhow::Result<Rest>) -> anyhow::Result<Option<String>> {
+    let tail = running.tail();
+    running.stop().await;
+    match rested? {
+        Rest::Quiet => Ok(None),
+        Rest::Silent => bail!(
+            "program has not spoken to its control plane in time: it has to find it by $KUBECONFIG{tail}"
+        ),
+        Rest::Busy => Ok(Some(format!(
+            "the program is not at rest: it, or a controller, goes on writing; what is printed is the state at the end of --timeout{tail}"
+        ))),
+    }
+}
+
+/// How waiting for rest ended.
+enum Rest {
+    Quiet,
+    /// It wrote, or somebody did, to the end.
+    Busy,
+    /// It made no request.
+    Silent,
+}
+
+/// Waits until the program has watched for as long as nobody has written: `rest`.
+async fn at_rest(cluster: &Cluster, user: &str, deadline: Instant, rest: Duration) -> anyhow::Result<Rest> {
+    let admin = cluster.admin().context("the control plane keeps no log")?;
+    let journal = cluster.journal().context("the control plane keeps no journal")?;
+    let of_program = Match { user: Some(user.to_owned()), ..Match::default() };
+    let mut seen = 0;
+    let (mut requested, mut quiet_since) = (false, Instant::now());
+    loop {
+        let count = made::activity(journal);
+        if count != seen {
+            (seen, quiet_since) = (count, Instant::now());
+        }
+        if !requested && !admin.requests(&of_program, 1).requests.is_empty() {
+            (requested, quiet_since) = (true, Instant::now());
+        }
+        if requested && quiet_since.elapsed() >= rest {
+            return Ok(Rest::Quiet);
+        }
+        if Instant::now() >= deadline {
+            return Ok(if requested { Rest::Busy } else { Rest::Silent });
+        }
+        sleep(PAUSE).await;
+    }
+}

@@ -1,0 +1,106 @@
+//! Stand: a control plane of this process, and on it a program of somebody's, with what it needs.
+
+pub(crate) mod manifests;
+mod ports;
+pub(crate) mod program;
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use anyhow::{Context, anyhow};
+use kube::{
+    Client, Config,
+    api::DynamicObject,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use kubewright_cluster::{Cluster, Endpoint, Secret};
+use kubewright_world::World;
+use serde_json::json;
+use tokio::time::Instant;
+
+use self::manifests::is_program;
+use crate::{
+    access::{Access, Objects, Others, object},
+    kubeconfig,
+};
+
+/// How many writes are kept, to see what the program made.
+const JOURNAL: usize = 100_000;
+
+/// A control plane with a node, and the way to it.
+pub(crate) struct Stand {
+    pub(crate) cluster: Cluster,
+    pub(crate) access: Access,
+}
+
+impl Stand {
+    /// Starts one on a free port of this machine.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub(crate) async fn start() -> anyhow::Result<Self> {
+        let world = World::real();
+        let endpoint = Endpoint::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), &world).await?;
+        let token = Secret::random().map_err(|_| anyhow!("the machine gives no entropy for a token"))?;
+        let server = format!("https://{}", endpoint.address());
+        let text = kubeconfig::Access { server, ca: endpoint.ca_pem(), token: token.clone() }.kubeconfig();
+        let builder = Cluster::builder().admin(true).journal(JOURNAL).nodes(1).world(world);
+        let cluster = builder.endpoint(endpoint).admin_token(token).start().await?;
+        let kubeconfig = Kubeconfig::from_yaml(&text).context("the kubeconfig of the control plane")?;
+        let config =
+            Config::from_custom_kubeconfig(kubeconfig.clone(), &KubeConfigOptions::default()).await?;
+        let server = config.cluster_url.clone();
+        let access = Access { client: Client::try_from(config)?, server, kubeconfig };
+        Ok(Self { cluster, access })
+    }
+
+    /// Makes the namespaces of the objects and of the program, and applies what the operator needs; gives what was left out.
+    ///
+    /// # Errors
+    /// When the control plane refuses something, or a definition is not served in time.
+    pub(crate) async fn install(
+        &self,
+        needed: &[DynamicObject],
+        given: &[DynamicObject],
+        home: &str,
+        deadline: Instant,
+    ) -> anyhow::Result<Vec<String>> {
+        let mut cluster = Objects::new(&self.access.client);
+        let kind = |object: &DynamicObject| {
+            object.types.as_ref().map(|types| types.kind.clone()).unwrap_or_default()
+        };
+        let mut warnings = Vec::new();
+        let mut spaces = vec![home.to_owned()];
+        spaces.extend(needed.iter().chain(given).filter_map(|one| one.metadata.namespace.clone()));
+        spaces.sort();
+        spaces.dedup();
+        for space in spaces.iter().filter(|space| !space.is_empty()) {
+            let space = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}});
+            cluster.apply(&object(space)?, Others::TakenOver).await?;
+        }
+        let (definitions, others): (Vec<_>, Vec<_>) =
+            needed.iter().partition(|one| kind(one) == "CustomResourceDefinition");
+        for definition in &definitions {
+            cluster.apply(definition, Others::TakenOver).await?;
+        }
+        for definition in &definitions {
+            cluster.established(definition, deadline).await?;
+        }
+        let is_webhook = |one: &DynamicObject| kind(one).ends_with("WebhookConfiguration");
+        let skipped = others.iter().filter(|one| is_webhook(one)).count();
+        if skipped > 0 {
+            warnings.push(format!(
+                "{skipped} webhook configurations are left out: the program's webhooks are not called"
+            ));
+        }
+        // A kind of somebody else, such as a ServiceMonitor or a Certificate, is not needed to see what the operator makes.
+        for one in others.iter().filter(|one| !is_webhook(one) && !is_program(one)) {
+            match cluster.apply(one, Others::TakenOver).await {
+                Err(error) if format!("{error:#}").contains("the cluster has no kind") => {
+                    warnings.push(format!("left out: {error:#}"));
+                }
+                applied => drop(applied?),
+            }
+        }
+        Ok(warnings)
+    }
+}

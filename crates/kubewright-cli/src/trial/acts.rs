@@ -1,0 +1,253 @@
+//! What is done to the cluster in a step.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, anyhow};
+use kube::{
+    Api, ResourceExt,
+    api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams},
+};
+use kubewright_cluster::journal::Journal;
+use kubewright_trial::{
+    judge::states::{ADDITION, OWNER},
+    plan::Act,
+    story::ObjectId,
+    wish::Change,
+};
+use serde_json::{Value, json};
+
+use crate::access::{Access, Objects, object, refused};
+
+/// How often a change is tried again that conflicts with what the operator writes.
+const TRIES: usize = 20;
+
+/// What became of an act.
+pub(super) enum Acted {
+    Done,
+    /// The API server does not take it: it cannot be asked for.
+    Refused(String),
+}
+
+/// Who acts: a user of the cluster with the samples.
+pub(super) struct Actor<'a> {
+    objects: Objects,
+    samples: &'a [DynamicObject],
+    journal: &'a Journal,
+}
+
+impl<'a> Actor<'a> {
+    pub(super) fn new(access: &Access, samples: &'a [DynamicObject], journal: &'a Journal) -> Self {
+        Self { objects: Objects::new(&access.client), samples, journal }
+    }
+
+    /// The names of the samples.
+    ///
+    /// # Errors
+    /// When the cluster has no such kind.
+    pub(super) async fn ids(&mut self) -> anyhow::Result<Vec<ObjectId>> {
+        let mut ids = Vec::new();
+        for sample in self.samples {
+            let api = self.objects.api(sample).await?;
+            let namespace = namespace(&api);
+            let url = api.resource_url().trim_matches('/').to_owned();
+            let parts: Vec<&str> = url.split('/').collect();
+            let (group, plural) = match parts.as_slice() {
+                ["api", .., plural] => ("", *plural),
+                ["apis", group, .., plural] => (*group, *plural),
+                _ => ("", ""),
+            };
+            let name = sample.name_any();
+            let key = namespace.map_or(name.clone(), |namespace| format!("{namespace}/{name}"));
+            ids.push(ObjectId::new(format!("{group}/{plural}"), key));
+        }
+        Ok(ids)
+    }
+
+    /// Does it.
+    ///
+    /// # Errors
+    /// When the control plane cannot be asked.
+    pub(super) async fn act(&mut self, act: &Act) -> anyhow::Result<Acted> {
+        match act {
+            Act::Create(change) => self.create(change.as_ref()).await,
+            Act::Change(change) => self.change(change.as_ref()).await,
+            Act::Touch => self.touch().await,
+            Act::DeleteSamples => self.delete_samples().await,
+            Act::DeleteObject(id) => self.delete(id).await,
+            Act::ChangeObject(id, field, value) => {
+                let patch = json!([{"op": "add", "path": field, "value": value}]);
+                let patch = serde_json::from_value(patch).context("a patch")?;
+                self.patch(id, &Patch::Json::<()>(patch)).await
+            }
+            Act::Extend(id) => self.extend(id).await,
+            Act::Occupy(_, stranger) => {
+                let stranger = object(stranger.clone())?;
+                self.make(&stranger).await
+            }
+            Act::Restart | Act::Wait => Ok(Acted::Done),
+        }
+    }
+
+    async fn make(&mut self, object: &DynamicObject) -> anyhow::Result<Acted> {
+        let api = self.objects.api(object).await?;
+        acted(api.create(&PostParams::default(), object).await)
+    }
+
+    async fn create(&mut self, change: Option<&Change>) -> anyhow::Result<Acted> {
+        for (number, sample) in self.samples.iter().enumerate() {
+            let changed = changed(sample, change.filter(|change| change.sample == number))?;
+            match self.make(&changed).await? {
+                Acted::Refused(why) if change.is_none() => {
+                    return Err(anyhow!("{} cannot be created: {why}", crate::access::called(sample)));
+                }
+                Acted::Refused(why) => return Ok(Acted::Refused(why)),
+                Acted::Done => {}
+            }
+        }
+        Ok(Acted::Done)
+    }
+
+    /// Makes the samples what their files say, with a change or without.
+    async fn change(&mut self, change: Option<&Change>) -> anyhow::Result<Acted> {
+        for (number, sample) in self.samples.iter().enumerate() {
+            let wanted = changed(sample, change.filter(|change| change.sample == number))?;
+            let api = self.objects.api(sample).await?;
+            let mut tries = 0;
+            loop {
+                let mut now =
+                    api.get(&sample.name_any()).await.map_err(|error| refused("a sample", &error))?;
+                let status = now.data.get("status").cloned();
+                now.data = wanted.data.clone();
+                if let (Some(fields), Some(status)) = (now.data.as_object_mut(), status) {
+                    fields.insert("status".to_owned(), status);
+                }
+                match api.replace(&now.name_any(), &PostParams::default(), &now).await {
+                    Err(kube::Error::Api(status)) if status.code == 409 && tries < TRIES => tries += 1,
+                    answer => match acted(answer)? {
+                        Acted::Done => break,
+                        Acted::Refused(why) => return Ok(Acted::Refused(why)),
+                    },
+                }
+            }
+        }
+        Ok(Acted::Done)
+    }
+
+    async fn touch(&mut self) -> anyhow::Result<Acted> {
+        for sample in self.samples {
+            let api = self.objects.api(sample).await?;
+            let patch = json!({"metadata": {"annotations": {"trial.kubewright.dev/looked-at": "yes"}}});
+            let answer = api.patch(&sample.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await;
+            if let refused @ Acted::Refused(_) = acted(answer)? {
+                return Ok(refused);
+            }
+        }
+        Ok(Acted::Done)
+    }
+
+    async fn delete_samples(&mut self) -> anyhow::Result<Acted> {
+        for sample in self.samples {
+            let api = self.objects.api(sample).await?;
+            match api.delete(&sample.name_any(), &DeleteParams::background()).await {
+                Ok(_) => {}
+                Err(kube::Error::Api(status)) if status.code == 404 => {}
+                Err(kube::Error::Api(status)) => return Ok(Acted::Refused(status.message)),
+                Err(error) => return Err(refused("a sample cannot be deleted", &error)),
+            }
+        }
+        Ok(Acted::Done)
+    }
+
+    /// Where an object is that somebody has written.
+    async fn place(&mut self, id: &ObjectId) -> anyhow::Result<Option<(Api<DynamicObject>, DynamicObject)>> {
+        let written = self.journal.written(|one| *one.collection == *id.collection && *one.key == *id.key);
+        let Some(last) = written.last() else { return Ok(None) };
+        let found: Value = serde_json::from_slice(&last.bytes).context("an object of the journal")?;
+        let found = object(found)?;
+        Ok(Some((self.objects.api(&found).await?, found)))
+    }
+
+    async fn delete(&mut self, id: &ObjectId) -> anyhow::Result<Acted> {
+        let Some((api, object)) = self.place(id).await? else {
+            return Ok(Acted::Refused(format!("{id} is not there")));
+        };
+        match api.delete(&object.name_any(), &DeleteParams::background()).await {
+            Ok(_) => Ok(Acted::Done),
+            Err(kube::Error::Api(status)) => Ok(Acted::Refused(status.message)),
+            Err(error) => Err(refused("an object cannot be deleted", &error)),
+        }
+    }
+
+    async fn patch(
+        &mut self,
+        id: &ObjectId,
+        patch: &Patch<impl serde::Serialize + std::fmt::Debug>,
+    ) -> anyhow::Result<Acted> {
+        let Some((api, object)) = self.place(id).await? else {
+            return Ok(Acted::Refused(format!("{id} is not there")));
+        };
+        acted(api.patch(&object.name_any(), &PatchParams::default(), patch).await)
+    }
+
+    async fn extend(&mut self, id: &ObjectId) -> anyhow::Result<Acted> {
+        let Some((api, found)) = self.place(id).await? else {
+            return Ok(Acted::Refused(format!("{id} is not there")));
+        };
+        let mut metadata = json!({"labels": {ADDITION: "theirs"}, "annotations": {ADDITION: "theirs"}});
+        if let Some(namespace) = namespace(&api) {
+            let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": OWNER, "namespace": namespace}});
+            let owner = object(owner)?;
+            let owner = self.objects.api(&owner).await?.create(&PostParams::default(), &owner).await;
+            let owner = owner.map_err(|error| refused("an owner", &error))?;
+            let now = api.get(&found.name_any()).await.map_err(|error| refused("an object", &error))?;
+            let mut owners: Vec<Value> = now
+                .owner_references()
+                .iter()
+                .map(serde_json::to_value)
+                .collect::<Result<_, _>>()
+                .context("owner references")?;
+            owners.push(json!({"apiVersion": "v1", "kind": "ConfigMap", "name": OWNER, "uid": owner.uid()}));
+            metadata["ownerReferences"] = owners.into();
+        }
+        let patch = Patch::Merge(json!({"metadata": metadata}));
+        acted(api.patch(&found.name_any(), &PatchParams::default(), &patch).await)
+    }
+}
+
+/// The namespace that an API is of.
+fn namespace(api: &Api<DynamicObject>) -> Option<String> {
+    let (_, rest) = api.resource_url().split_once("/namespaces/")?;
+    rest.split_once('/').map(|(namespace, _)| namespace.to_owned())
+}
+
+fn changed(sample: &DynamicObject, change: Option<&Change>) -> anyhow::Result<DynamicObject> {
+    let Some(change) = change else { return Ok(sample.clone()) };
+    let value = serde_json::to_value(sample).context("a sample")?;
+    object(change.of(&value))
+}
+
+fn acted<T>(answer: kube::Result<T>) -> anyhow::Result<Acted> {
+    match answer {
+        Ok(_) => Ok(Acted::Done),
+        Err(kube::Error::Api(status)) => Ok(Acted::Refused(status.message)),
+        Err(error) => Err(refused("the control plane", &error)),
+    }
+}
+
+/// The schemas of kinds in definitions: `<group>/<kind>/<version>`.
+pub(super) fn schemas(needed: &[DynamicObject]) -> BTreeMap<String, Value> {
+    let mut schemas = BTreeMap::new();
+    for definition in needed {
+        let spec = &definition.data["spec"];
+        let (Some(group), Some(kind)) = (spec["group"].as_str(), spec["names"]["kind"].as_str()) else {
+            continue;
+        };
+        for version in spec["versions"].as_array().into_iter().flatten() {
+            if let Some(name) = version["name"].as_str() {
+                schemas
+                    .insert(format!("{group}/{name}/{kind}"), version["schema"]["openAPIV3Schema"].clone());
+            }
+        }
+    }
+    schemas
+}

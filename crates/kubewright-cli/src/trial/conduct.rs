@@ -1,0 +1,399 @@
+//! All runs of a trial: first those in which nothing goes wrong, then one for each plan, several side by side.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::{self, File},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context, anyhow, bail};
+use futures::{StreamExt, stream};
+use kubewright_cluster::recording::{Header, Recording};
+use kubewright_trial::{
+    finding::{Check, Finding, Findings, Severity},
+    judge::{Rule, judge, unused},
+    known::Known,
+    plan::{Plan, Wish},
+    planner::{self, Group},
+    story::{Request, Rest, Story},
+    wish::{self, Change},
+};
+use parking_lot::Mutex;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::{Pace, Setting, acts, stage};
+
+/// How many runs without anything that goes wrong teach what differs by itself.
+const UNDISTURBED: usize = 3;
+/// How long the first of them is watched beyond rest, to learn how long the operator pauses.
+const FIRST_REST: Duration = Duration::from_secs(4);
+/// The longest pause between two writes that rest is longer than.
+const LONGEST_REST: Duration = Duration::from_secs(15);
+
+/// How a trial is conducted.
+pub(super) struct Options {
+    pub(super) pace: Pace,
+    /// How many runs go on side by side; as many as the machine allows where nobody says.
+    pub(super) jobs: Option<usize>,
+    pub(super) time: Duration,
+    /// Only plans whose names begin so.
+    pub(super) plans: Vec<String>,
+    /// Where recordings of runs with findings go.
+    pub(super) recordings: PathBuf,
+}
+
+/// What came of a trial.
+pub(super) struct Tried {
+    pub(super) findings: Findings,
+    pub(super) runs: usize,
+    pub(super) refused: usize,
+    pub(super) left: Vec<String>,
+    pub(super) volatile: Vec<String>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// What a plan came to.
+enum Outcome {
+    /// There was no time.
+    Left,
+    Refused,
+    Ran(Vec<(Finding, (usize, usize))>, Option<String>),
+}
+
+/// A trial that goes on.
+struct Trial<'a> {
+    setting: &'a Setting,
+    options: &'a Options,
+    pace: Pace,
+    known: Mutex<Known>,
+    requests: Mutex<BTreeMap<String, Request>>,
+    /// What was seen more than once already.
+    confirmed: Mutex<BTreeSet<(Check, String)>>,
+    runs: Mutex<usize>,
+}
+
+/// Conducts a trial; `tell` gets a line for each plan.
+///
+/// # Errors
+/// When the operator cannot be run at all, or no plan is of a name that is wanted.
+pub(super) async fn conduct(
+    setting: &Setting,
+    options: &Options,
+    tell: &(dyn Fn(String) + Sync),
+) -> anyhow::Result<Tried> {
+    let began = Instant::now();
+    let mut trial = Trial {
+        setting,
+        options,
+        pace: Pace { rest: options.pace.rest.max(FIRST_REST), ..options.pace },
+        known: Mutex::default(),
+        requests: Mutex::default(),
+        confirmed: Mutex::default(),
+        runs: Mutex::default(),
+    };
+    let mut findings = Findings::default();
+    let (first, mut warnings, fixed) = trial.undisturbed(&mut findings, tell).await?;
+    let jobs = jobs(options.jobs, fixed.as_ref(), &mut warnings);
+    let ends_badly = first.steps.iter().any(|step| step.rest != Rest::Quiet);
+    let (mut refused, mut left) = (0, Vec::new());
+    if ends_badly {
+        tell("nothing else is tried: undisturbed it does not come to rest".to_owned());
+    } else {
+        let groups = trial.plans(&first)?;
+        let all: usize = groups.iter().map(Vec::len).sum();
+        tell(format!("{all} plans, {jobs} side by side"));
+        let mut done = 0;
+        let trial = &trial;
+        let work = groups.into_iter().map(|group| trial.group(group, began + options.time));
+        let mut outcomes = stream::iter(work).buffer_unordered(jobs);
+        while let Some(group) = outcomes.next().await {
+            for (plan, outcome) in group? {
+                done += 1;
+                let told = match outcome {
+                    Outcome::Left => {
+                        left.push(plan.name);
+                        continue;
+                    }
+                    Outcome::Refused => {
+                        refused += 1;
+                        "refused by the API".to_owned()
+                    }
+                    Outcome::Ran(found, _) if found.is_empty() => "ok".to_owned(),
+                    Outcome::Ran(found, recording) => {
+                        let names: BTreeSet<&str> = found.iter().map(|(one, _)| one.check.name()).collect();
+                        let told = names.into_iter().collect::<Vec<_>>().join(", ");
+                        for (finding, seen) in found {
+                            findings.add(&plan, recording.as_deref(), finding, seen);
+                        }
+                        told
+                    }
+                };
+                tell(format!("[{done}/{all}] {}: {told}", plan.name));
+            }
+        }
+        // What only some plans need says nothing of rights while not all were tried.
+        if left.is_empty() && options.plans.is_empty() {
+            let requests: Vec<Request> = trial.requests.lock().values().cloned().collect();
+            let nothing = Plan::new("all", []);
+            let unused = unused(&rights(setting), &requests);
+            unused.into_iter().for_each(|finding| findings.add(&nothing, None, finding, (1, 1)));
+        }
+    }
+    let known = trial.known.lock();
+    let volatile = known.volatile.places().map(|(id, field)| format!("{id} {field}")).collect();
+    let runs = *trial.runs.lock();
+    Ok(Tried { findings, runs, refused, left, volatile, warnings })
+}
+
+impl Trial<'_> {
+    async fn run(&self, plan: &Plan) -> anyhow::Result<stage::Run> {
+        let run = stage::run(self.setting, self.pace, plan, &self.known).await?;
+        *self.runs.lock() += 1;
+        let mut requests = self.requests.lock();
+        for request in &run.story.requests {
+            requests
+                .entry(format!("{} {} {}", request.verb, request.collection, request.subresource))
+                .or_insert_with(|| request.clone());
+        }
+        Ok(run)
+    }
+
+    /// Learns what the operator comes to when nothing goes wrong; gives the first of these runs.
+    async fn undisturbed(
+        &mut self,
+        findings: &mut Findings,
+        tell: &(dyn Fn(String) + Sync),
+    ) -> anyhow::Result<(Story, Vec<String>, Option<BTreeSet<u16>>)> {
+        let first = self.run(&planner::undisturbed(1)).await?;
+        *self.known.lock() = Known::of(first.samples.clone());
+        if first.story.steps.iter().any(|step| step.rest == Rest::Silent) {
+            let tail = first.story.lives.last().map(|life| life.tail.clone()).unwrap_or_default();
+            bail!(
+                "the program has not spoken to its control plane in time: it has to find it by $KUBECONFIG; it said last:\n{tail}"
+            );
+        }
+        self.known.lock().learn(&first.story);
+        self.pace.rest = rest(&first.story, self.options.pace.rest);
+        tell(format!("undisturbed: at rest after {:.1} s of silence", self.pace.rest.as_secs_f64()));
+        let mut stories = vec![first];
+        let is_quiet = stories[0].story.steps.iter().all(|step| step.rest == Rest::Quiet);
+        for number in 2..=if is_quiet { UNDISTURBED } else { 1 } {
+            let run = self.run(&planner::undisturbed(number)).await?;
+            self.known.lock().learn(&run.story);
+            stories.push(run);
+        }
+        let count = stories.len();
+        let known = self.known.lock().clone();
+        let mut seen: BTreeMap<(Check, String), (usize, Finding, usize)> = BTreeMap::new();
+        for (number, run) in stories.iter().enumerate() {
+            for finding in judge(&run.story, &known) {
+                let key = (finding.check, finding.subject.clone());
+                seen.entry(key).or_insert_with(|| (0, finding, number)).0 += 1;
+            }
+        }
+        for (key, (times, finding, number)) in seen {
+            let run = &stories[number];
+            let recording = self.keep(&run.story.plan, run.recording.as_ref())?;
+            self.confirmed.lock().insert(key);
+            findings.add(&run.story.plan, recording.as_deref(), finding, (times, count));
+        }
+        // A port on which it listens in each run is fixed.
+        let ports: Option<Vec<BTreeSet<u16>>> = stories.iter().map(|run| run.ports.clone()).collect();
+        let fixed = ports.and_then(|ports| ports.into_iter().reduce(|one, other| &one & &other));
+        let first = stories.swap_remove(0);
+        Ok((first.story, first.warnings, fixed))
+    }
+
+    /// The plans that are wanted.
+    fn plans(&self, first: &Story) -> anyhow::Result<Vec<Group>> {
+        let known = self.known.lock();
+        let schemas = acts::schemas(&self.setting.inputs.needed);
+        let mut changes: Vec<Change> = Vec::new();
+        for (number, sample) in self.setting.inputs.given.iter().enumerate() {
+            let sample = serde_json::to_value(sample).context("a sample")?;
+            let kind = format!(
+                "{}/{}",
+                sample["apiVersion"].as_str().unwrap_or_default(),
+                sample["kind"].as_str().unwrap_or_default()
+            );
+            let Some(schema) = schemas.get(&kind) else { continue };
+            changes.extend(wish::changes(number, &sample, schema));
+        }
+        let groups = planner::plans(&known, first, &changes);
+        let wanted = &self.options.plans;
+        if wanted.is_empty() {
+            return Ok(groups);
+        }
+        // A plan that needs another brings it along.
+        let is_wanted = |group: &Group| {
+            group.iter().any(|plan| wanted.iter().any(|name| plan.name.starts_with(name.as_str())))
+        };
+        let names: Vec<String> = groups.iter().flatten().map(|plan| plan.name.clone()).collect();
+        let chosen: Vec<Group> = groups.into_iter().filter(is_wanted).collect();
+        if chosen.is_empty()
+            && !wanted
+                .iter()
+                .all(|name| "undisturbed".starts_with(name.split('/').next().unwrap_or_default()))
+        {
+            return Err(anyhow!("no plan is called {}: there are {}", wanted.join(" or "), names.join(", ")));
+        }
+        Ok(chosen)
+    }
+
+    async fn group(&self, group: Group, deadline: Instant) -> anyhow::Result<Vec<(Plan, Outcome)>> {
+        let mut all = Vec::new();
+        for plan in group {
+            let outcome = if Instant::now() >= deadline { Outcome::Left } else { self.plan(&plan).await? };
+            let is_over = !matches!(outcome, Outcome::Ran(..));
+            all.push((plan, outcome));
+            if is_over {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    async fn plan(&self, plan: &Plan) -> anyhow::Result<Outcome> {
+        let run = self.run(plan).await?;
+        if run.story.steps.iter().any(|step| step.refused.is_some()) {
+            return Ok(Outcome::Refused);
+        }
+        if plan.is_undisturbed() && matches!(plan.steps[0].wish, Wish::Changed(_)) {
+            self.known.lock().learn(&run.story);
+        }
+        let found = self.judged(&run.story);
+        if found.is_empty() {
+            return Ok(Outcome::Ran(Vec::new(), None));
+        }
+        let recording = self.keep(plan, run.recording.as_ref())?;
+        let is_new =
+            |finding: &Finding| !self.confirmed.lock().contains(&(finding.check, finding.subject.clone()));
+        let mut again: Vec<Vec<Finding>> = Vec::new();
+        // A finding that comes once in three runs may be the machine's.
+        while again.len() < 2 && found.iter().filter(|one| is_new(one)).any(|one| !has(&again, one)) {
+            again.push(self.judged(&self.run(plan).await?.story));
+        }
+        let runs = 1 + again.len();
+        let counted = found.into_iter().map(|finding| {
+            let seen =
+                1 + again.iter().filter(|other| other.iter().any(|one| is_alike(one, &finding))).count();
+            self.confirmed.lock().insert((finding.check, finding.subject.clone()));
+            (finding, (seen, runs))
+        });
+        Ok(Outcome::Ran(counted.collect(), recording))
+    }
+
+    /// The findings of a run; alike ones once.
+    fn judged(&self, story: &Story) -> Vec<Finding> {
+        let known = self.known.lock().clone();
+        let mut found = judge(story, &known);
+        let mut seen = BTreeSet::new();
+        found.retain(|one| seen.insert((one.check, one.subject.clone())));
+        found
+    }
+
+    /// Writes down the recording of a run.
+    fn keep(&self, plan: &Plan, recording: Option<&Recording>) -> anyhow::Result<Option<String>> {
+        let Some(recording) = recording else { return Ok(None) };
+        let folder = &self.options.recordings;
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_');
+        let name: String =
+            plan.name.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).take(120).collect();
+        let path = folder.join(format!("{name}.jsonl"));
+        let header = Header {
+            seed: None,
+            notes: vec![format!("kubewright trial: {}", plan.name)],
+            ..Header::default()
+        };
+        write(&path, recording, &header).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Some(path.display().to_string()))
+    }
+}
+
+fn write(path: &Path, recording: &Recording, header: &Header) -> std::io::Result<()> {
+    recording.write(header, &mut File::create(path)?)
+}
+
+fn is_alike(one: &Finding, other: &Finding) -> bool {
+    one.check == other.check && one.subject == other.subject
+}
+
+fn has(runs: &[Vec<Finding>], finding: &Finding) -> bool {
+    runs.iter().any(|run| run.iter().any(|one| is_alike(one, finding)))
+}
+
+/// How many runs go on side by side: one where the program listens on ports that are the same in each run.
+fn jobs(wanted: Option<usize>, fixed: Option<&BTreeSet<u16>>, warnings: &mut Vec<String>) -> usize {
+    let most = 3 * std::thread::available_parallelism().map_or(1, usize::from);
+    match (wanted, fixed) {
+        (Some(wanted), _) => wanted,
+        (None, Some(fixed)) if fixed.is_empty() => most,
+        (None, Some(fixed)) => {
+            let ports: Vec<String> = fixed.iter().map(u16::to_string).collect();
+            warnings.push(format!(
+                "runs go one after the other, as the program listens on port {}; with {{port}} in its arguments in place of a port \
+                 they go side by side",
+                ports.join(" and ")
+            ));
+            1
+        }
+        (None, None) => 1,
+    }
+}
+
+/// How long nobody writes when all is at rest: longer than the longest pause between two writes.
+fn rest(story: &Story, least: Duration) -> Duration {
+    let mut longest = Duration::ZERO;
+    for step in &story.steps {
+        let mut last = step.from;
+        for write in story.writes_in(step) {
+            longest = longest.max(write.at.saturating_sub(last));
+            last = write.at;
+        }
+    }
+    longest.mul_f64(1.5).clamp(least, LONGEST_REST.max(least))
+}
+
+/// The rights of the account.
+fn rights(setting: &Setting) -> Vec<Rule> {
+    let objects: Vec<Value> =
+        setting.inputs.needed.iter().filter_map(|object| serde_json::to_value(object).ok()).collect();
+    let (namespace, name) = &setting.account;
+    let is_kind =
+        |object: &&Value, kinds: [&str; 2]| kinds.contains(&object["kind"].as_str().unwrap_or_default());
+    let of_account = |binding: &&Value| {
+        binding["subjects"].as_array().is_some_and(|all| {
+            all.iter().any(|subject| {
+                subject["kind"] == "ServiceAccount"
+                    && subject["name"] == **name
+                    && subject["namespace"] == **namespace
+            })
+        })
+    };
+    let bindings =
+        objects.iter().filter(|one| is_kind(one, ["RoleBinding", "ClusterRoleBinding"])).filter(of_account);
+    let named: Vec<(&Value, &Value)> =
+        bindings.map(|one| (&one["roleRef"]["kind"], &one["roleRef"]["name"])).collect();
+    let is_bound = |role: &&Value| {
+        named.iter().any(|(kind, name)| role["kind"] == **kind && role["metadata"]["name"] == **name)
+    };
+    let roles: Vec<&Value> =
+        objects.iter().filter(|one| is_kind(one, ["Role", "ClusterRole"])).filter(is_bound).collect();
+    Rule::of(&roles)
+}
+
+/// A finding that is rarely seen is no error.
+pub(super) fn weighed(
+    mut findings: Vec<kubewright_trial::finding::Folded>,
+) -> Vec<kubewright_trial::finding::Folded> {
+    for one in &mut findings {
+        if one.seen.1 > 2 && one.seen.0 == 1 {
+            one.severity = one.severity.min(Severity::Note);
+        }
+    }
+    findings.sort_by_key(|one| (one.is_known, std::cmp::Reverse(one.severity), one.finding.check));
+    findings
+}

@@ -1,0 +1,89 @@
+//! What the control plane has noted of a run, as a story has it.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kubewright_cluster::{
+    Cluster,
+    admin::{AnsweredRequest, Match},
+    journal::{Journal, Written},
+    recording,
+};
+use kubewright_trial::story::{Did, ObjectId, Request, Who, Write, is_upkeep};
+
+/// The user of the administrator's token.
+const ADMINISTRATOR: &str = "kubernetes-admin";
+
+/// Whose writes and requests are meant, and since when.
+#[derive(Clone, Debug)]
+pub(super) struct Witness {
+    /// Whom the program acts as.
+    pub(super) user: String,
+    /// When the run began.
+    pub(super) began: Timestamp,
+    /// The revision before it.
+    pub(super) since: u64,
+}
+
+impl Witness {
+    /// How long after its beginning.
+    pub(super) fn at(&self, time: Timestamp) -> Duration {
+        time.duration_since(self.began).try_into().unwrap_or_default()
+    }
+
+    /// The commits of the run, in their order.
+    pub(super) fn writes(&self, journal: &Journal) -> Vec<Write> {
+        let mut written = journal.written(|one| one.revision.0 > self.since);
+        written.sort_by_key(|one| one.revision);
+        written.iter().map(|one| self.write(one)).collect()
+    }
+
+    fn write(&self, one: &Written) -> Write {
+        let by = match one.by.as_ref().map(|by| &*by.user) {
+            Some(user) if user == self.user => Who::Program,
+            Some(ADMINISTRATOR) => Who::Trial,
+            _ => Who::Cluster,
+        };
+        Write {
+            at: self.at(one.time),
+            id: ObjectId::new(one.collection.to_string(), one.key.to_string()),
+            did: match recording::Did::from(one.happening) {
+                recording::Did::Create => Did::Create,
+                recording::Did::Update => Did::Update,
+                recording::Did::Delete => Did::Delete,
+            },
+            by,
+            subresource: one.by.as_ref().map(|by| by.subresource.clone()).unwrap_or_default(),
+            object: serde_json::from_slice(&one.bytes).unwrap_or_default(),
+        }
+    }
+
+    /// The requests of the program.
+    pub(super) fn requests(&self, cluster: &Cluster) -> Vec<Request> {
+        let wanted = Match { user: Some(self.user.clone()), ..Match::default() };
+        let Some(admin) = cluster.admin() else { return Vec::new() };
+        let answered = admin.requests(&wanted, usize::MAX).requests;
+        answered.iter().map(|one| self.request(one)).collect()
+    }
+
+    fn request(&self, one: &AnsweredRequest) -> Request {
+        let info = &one.info;
+        Request {
+            at: self.at(one.time),
+            verb: info.verb.to_owned(),
+            collection: format!("{}/{}", info.group, info.resource),
+            subresource: info.subresource.clone(),
+            namespace: info.namespace.clone(),
+            patch: info.patch.to_owned(),
+            name: info.name.clone(),
+            code: one.code,
+            struck: one.fault.is_some(),
+        }
+    }
+}
+
+/// How often somebody has written what is no upkeep.
+pub(super) fn activity(journal: &Journal) -> u64 {
+    let is_work = |one: &Written| !is_upkeep(&one.collection) && !one.collection.ends_with("/nodes");
+    journal.forgotten() + journal.written(is_work).len() as u64
+}

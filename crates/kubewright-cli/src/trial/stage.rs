@@ -1,0 +1,321 @@
+//! One run: a plan is carried out on a stand of its own.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use anyhow::Context;
+use kubewright_cluster::{
+    admin::{Admin, RuleId},
+    journal::Journal,
+    recording::Recording,
+};
+use kubewright_trial::{
+    known::Known,
+    plan::{Act, Disturbance, Plan, Step},
+    state::{State, state},
+    story::{Life, ObjectId, Passed, Rest, Story},
+};
+use parking_lot::Mutex;
+use tokio::time::{Instant, sleep};
+
+use super::{
+    Pace, Setting,
+    acts::{Acted, Actor},
+    evidence::{Witness, activity},
+    rules,
+};
+use crate::{
+    access::ClusterArgs,
+    run::account::Account,
+    stand::{Stand, program::Running},
+};
+
+/// How often it is looked whether all is at rest.
+const PAUSE: Duration = Duration::from_millis(25);
+/// How long a Deployment waits before it starts again what has ended.
+const AGAIN: Duration = Duration::from_millis(500);
+/// How often the program is started again when it ends by itself.
+const LIVES: usize = 8;
+/// How much of what a program said is kept.
+const TAIL: usize = 3000;
+
+/// A run, and what was recorded of it.
+pub(super) struct Run {
+    pub(super) story: Story,
+    pub(super) recording: Option<Recording>,
+    /// What of the manifests was left out.
+    pub(super) warnings: Vec<String>,
+    pub(super) samples: Vec<ObjectId>,
+    /// On which ports the program listened at the end; none where that is not known.
+    pub(super) ports: Option<BTreeSet<u16>>,
+}
+
+/// Carries out a plan.
+///
+/// # Errors
+/// When the control plane does not start or take the manifests and samples, or the program cannot be run.
+pub(super) async fn run(
+    setting: &Setting,
+    pace: Pace,
+    plan: &Plan,
+    known: &Mutex<Known>,
+) -> anyhow::Result<Run> {
+    let stand = Stand::start().await?;
+    let ran = on(&stand, setting, pace, plan, known).await;
+    stand.cluster.stop().await;
+    ran
+}
+
+async fn on(
+    stand: &Stand,
+    setting: &Setting,
+    pace: Pace,
+    plan: &Plan,
+    known: &Mutex<Known>,
+) -> anyhow::Result<Run> {
+    let cluster = &stand.cluster;
+    let admin = cluster.admin().context("the control plane keeps no log")?;
+    let journal = cluster.journal().context("the control plane keeps no journal")?;
+    let (namespace, name) = &setting.account;
+    let deadline = Instant::now() + pace.timeout;
+    let needed = &setting.inputs.needed;
+    let warnings = stand.install(needed, &setting.inputs.given, namespace, deadline).await?;
+    let account = Account::of(&stand.access, &ClusterArgs::default(), namespace, name).await?;
+    let user = format!("system:serviceaccount:{namespace}:{name}");
+    let witness = Witness { user, began: admin.now(), since: cluster.revision().0 };
+    let mut actor = Actor::new(&stand.access, &setting.inputs.given, journal);
+    let samples = actor.ids().await?;
+    let start = || setting.command.start(account.kubeconfig(), false);
+    let running = Some(start()?);
+    let mut stage = Stage {
+        admin,
+        journal,
+        witness: &witness,
+        known,
+        samples: &samples,
+        pace,
+        actor,
+        start: &start,
+        running,
+        lives: Vec::new(),
+        requested: false,
+        meets_faults: false,
+    };
+    let mut steps = Vec::new();
+    for step in &plan.steps {
+        let passed = stage.step(step).await?;
+        let goes_on = passed.rest == Rest::Quiet && passed.refused.is_none();
+        steps.push(passed);
+        if !goes_on {
+            break;
+        }
+    }
+    let ports = stage.running.as_ref().and_then(Running::ports);
+    let lives = stage.end().await;
+    let requests = witness.requests(cluster);
+    let writes = witness.writes(journal);
+    let recording = Recording::of_journal(journal);
+    let story = Story { plan: plan.clone(), steps, writes, requests, lives, recording: None };
+    Ok(Run { story, recording, warnings, samples, ports })
+}
+
+/// What a run is in the midst of.
+struct Stage<'a, F> {
+    admin: &'a Admin,
+    journal: &'a Journal,
+    witness: &'a Witness,
+    known: &'a Mutex<Known>,
+    samples: &'a [ObjectId],
+    pace: Pace,
+    actor: Actor<'a>,
+    /// Starts the program.
+    start: &'a F,
+    running: Option<Running>,
+    lives: Vec<Life>,
+    /// Whether the program has made a request.
+    requested: bool,
+    /// Whether it may end, as it meets faults.
+    meets_faults: bool,
+}
+
+impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
+    fn now(&self) -> Duration {
+        self.witness.at(self.admin.now())
+    }
+
+    async fn step(&mut self, step: &Step) -> anyhow::Result<Passed> {
+        let from = self.now();
+        let refused = match &step.disturbance {
+            None => {
+                if step.act == Act::Restart {
+                    self.kill().await;
+                    self.begin()?;
+                }
+                self.act(&step.act).await?
+            }
+            Some(Disturbance::Kill(writes)) => self.killed(&step.act, *writes, None).await?,
+            Some(Disturbance::KillAnd(writes, meanwhile)) => {
+                self.killed(&step.act, *writes, Some(meanwhile)).await?
+            }
+            Some(Disturbance::Fault(fault, resource, seed)) => {
+                self.meets_faults = true;
+                let rules = rules::rules(*fault, resource.as_deref(), *seed, &self.witness.user);
+                let rules: Vec<RuleId> = rules.into_iter().map(|rule| self.admin.inject(rule)).collect();
+                let refused = self.act(&step.act).await?;
+                let until = Instant::now() + rules::WINDOW;
+                while Instant::now() < until {
+                    self.look_after_program().await?;
+                    sleep(PAUSE).await;
+                }
+                for rule in rules {
+                    self.admin.remove_fault(rule);
+                }
+                refused
+            }
+        };
+        let (rest, state) = match &refused {
+            Some(_) => (Rest::Quiet, State::new()),
+            None => self.rests(step).await?,
+        };
+        Ok(Passed { from, until: self.now(), rest, state, refused })
+    }
+
+    async fn act(&mut self, act: &Act) -> anyhow::Result<Option<String>> {
+        Ok(match self.actor.act(act).await? {
+            Acted::Done => None,
+            Acted::Refused(why) => Some(why),
+        })
+    }
+
+    /// Does something, kills the program after so many writes, and starts it again.
+    async fn killed(
+        &mut self,
+        act: &Act,
+        writes: u64,
+        meanwhile: Option<&Act>,
+    ) -> anyhow::Result<Option<String>> {
+        let rule = self.admin.inject(rules::no_more_writes(&self.witness.user, writes));
+        let mut refused = self.act(act).await?;
+        let (mut seen, mut quiet_since) = (u64::MAX, Instant::now());
+        let deadline = Instant::now() + self.pace.timeout;
+        // It is about to write once more; or it never will.
+        while self.admin.hits(rule).unwrap_or_default() == 0 && Instant::now() < deadline {
+            let count = activity(self.journal);
+            if count != seen || !self.speaks() {
+                (seen, quiet_since) = (count, Instant::now());
+            }
+            if quiet_since.elapsed() >= self.pace.rest {
+                break;
+            }
+            sleep(PAUSE).await;
+        }
+        self.kill().await;
+        self.admin.remove_fault(rule);
+        if let Some(meanwhile) = meanwhile {
+            refused = refused.or(self.act(meanwhile).await?);
+        }
+        self.begin()?;
+        Ok(refused)
+    }
+
+    /// Whether the program has made a request since it was started for the first time.
+    fn speaks(&mut self) -> bool {
+        let of_program =
+            kubewright_cluster::admin::Match { user: Some(self.witness.user.clone()), ..Default::default() };
+        self.requested = self.requested || !self.admin.requests(&of_program, 1).requests.is_empty();
+        self.requested
+    }
+
+    fn begin(&mut self) -> anyhow::Result<()> {
+        self.running = Some((self.start)()?);
+        Ok(())
+    }
+
+    async fn kill(&mut self) {
+        if let Some(mut running) = self.running.take() {
+            let exit = running.has_ended();
+            running.kill().await;
+            self.lives.push(life(&mut running, exit));
+        }
+    }
+
+    /// Starts the program again that has ended by itself under a fault; `false` where it stays down.
+    async fn look_after_program(&mut self) -> anyhow::Result<bool> {
+        let Some(running) = &mut self.running else { return Ok(false) };
+        let Some(exit) = running.has_ended() else { return Ok(true) };
+        let life = life(running, Some(exit));
+        self.running = None;
+        self.lives.push(life);
+        if !self.meets_faults || self.lives.len() > LIVES {
+            return Ok(false);
+        }
+        sleep(AGAIN).await;
+        self.begin()?;
+        Ok(true)
+    }
+
+    /// Waits until nobody has written for a while, and for longer where the state is not what is expected.
+    async fn rests(&mut self, step: &Step) -> anyhow::Result<(Rest, State)> {
+        let deadline = Instant::now() + self.pace.timeout;
+        let (mut seen, mut quiet_since) = (u64::MAX, Instant::now());
+        let mut judged: Option<(bool, State)> = None;
+        loop {
+            let count = activity(self.journal);
+            if count != seen || !self.speaks() {
+                (seen, quiet_since) = (count, Instant::now());
+                judged = None;
+            }
+            if !self.look_after_program().await? {
+                return Ok((Rest::Exited, self.state()));
+            }
+            if quiet_since.elapsed() >= self.pace.rest {
+                let (is_reached, _) = match &judged {
+                    Some(judged) => judged,
+                    None => {
+                        let state = self.state();
+                        let is_reached = self.known.lock().is_reached(&step.wish, &state);
+                        judged.insert((is_reached, state))
+                    }
+                };
+                if *is_reached || quiet_since.elapsed() >= self.pace.patience {
+                    let state = judged.map(|(_, state)| state).unwrap_or_default();
+                    return Ok((Rest::Quiet, state));
+                }
+            }
+            if Instant::now() >= deadline && (quiet_since.elapsed() < self.pace.rest || !self.requested) {
+                let rest = if self.requested { Rest::Busy } else { Rest::Silent };
+                return Ok((rest, self.state()));
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    fn state(&self) -> State {
+        state(&self.witness.writes(self.journal), self.samples)
+    }
+
+    /// Ends the program, and gives its lives.
+    async fn end(mut self) -> Vec<Life> {
+        if let Some(mut running) = self.running.take() {
+            let exit = running.has_ended();
+            let life = life(&mut running, exit);
+            running.stop().await;
+            self.lives.push(life);
+        }
+        self.lives
+    }
+}
+
+/// What a program has said, and how it ended.
+fn life(running: &mut Running, exit: Option<String>) -> Life {
+    let said = running.said();
+    let is_panic = |line: &&str| {
+        line.starts_with("panic: ")
+            || line.contains("Observed a panic")
+            || line.contains("panicked at")
+            || line.contains("Recovered from panic")
+            || line.contains("\"panic\":")
+    };
+    let panics = said.lines().filter(is_panic).take(3).map(|line| line.trim().to_owned()).collect();
+    let start = said.ceil_char_boundary(said.len().saturating_sub(TAIL));
+    Life { exit, panics, tail: said[start..].to_owned() }
+}

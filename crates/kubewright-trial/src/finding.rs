@@ -1,0 +1,248 @@
+//! Finding: something that is wrong with an operator, and what shows it.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::{plan::Plan, state::Difference};
+
+/// Severity of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Worth knowing.
+    Note,
+    /// Not what users expect, and there may be a reason for it.
+    Warning,
+    /// A bug.
+    Error,
+}
+
+impl Severity {
+    /// As it is printed.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// What is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Check {
+    /// The program ends, or panics.
+    Crash,
+    /// Nothing comes to rest.
+    Rest,
+    /// A request is refused again and again.
+    FailsAtRest,
+    /// 403.
+    Rights,
+    /// 400 or 422 for what the program writes.
+    Schema,
+    /// Requests without a pause.
+    HotLoop,
+    /// An operation that fails is tried again without a pause.
+    BackOff,
+    /// The state is another than that of a run in which nothing went wrong.
+    State,
+    /// A sample that is deleted stays.
+    Deletion,
+    /// What was made for a sample stays behind when the sample is gone.
+    Leak,
+    /// `observedGeneration` stays behind.
+    ObservedGeneration,
+    /// The status says that all is done before it is.
+    StatusAhead,
+    /// A program that starts anew writes, and nothing has changed.
+    Restart,
+    /// It writes what is there already.
+    NoOp,
+    /// An object of the operator that somebody deletes does not come back.
+    Drift,
+    /// A field that somebody changes stays changed.
+    FieldDrift,
+    /// What others add is removed.
+    Additions,
+    /// An object of somebody else is changed or deleted.
+    Strangers,
+    /// Rights that were never used.
+    UnusedRights,
+}
+
+impl Check {
+    /// All of them.
+    pub const ALL: [Self; 19] = [
+        Self::Crash,
+        Self::Rest,
+        Self::FailsAtRest,
+        Self::Rights,
+        Self::Schema,
+        Self::HotLoop,
+        Self::BackOff,
+        Self::State,
+        Self::Deletion,
+        Self::Leak,
+        Self::ObservedGeneration,
+        Self::StatusAhead,
+        Self::Restart,
+        Self::NoOp,
+        Self::Drift,
+        Self::FieldDrift,
+        Self::Additions,
+        Self::Strangers,
+        Self::UnusedRights,
+    ];
+
+    /// As it is written in a baseline.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Crash => "crash",
+            Self::Rest => "rest",
+            Self::FailsAtRest => "fails-at-rest",
+            Self::Rights => "rights",
+            Self::Schema => "schema",
+            Self::HotLoop => "hot-loop",
+            Self::BackOff => "back-off",
+            Self::State => "state",
+            Self::Deletion => "deletion",
+            Self::Leak => "leak",
+            Self::ObservedGeneration => "observed-generation",
+            Self::StatusAhead => "status-ahead",
+            Self::Restart => "restart",
+            Self::NoOp => "no-op",
+            Self::Drift => "drift",
+            Self::FieldDrift => "field-drift",
+            Self::Additions => "additions",
+            Self::Strangers => "strangers",
+            Self::UnusedRights => "unused-rights",
+        }
+    }
+
+    /// What has to hold.
+    #[must_use]
+    pub fn promise(self) -> &'static str {
+        match self {
+            Self::Crash => "the program does not end or panic",
+            Self::Rest => "it comes to rest",
+            Self::FailsAtRest => "nothing fails again and again",
+            Self::Rights => "its role allows what it does (no 403)",
+            Self::Schema => "what it writes is valid (no 400, no 422)",
+            Self::HotLoop => "it does not ask without a pause",
+            Self::BackOff => "what fails is tried again with a back-off",
+            Self::State => "the state it ends in is a function of what was asked for",
+            Self::Deletion => "everything can be deleted",
+            Self::Leak => "what it made for an object goes with it",
+            Self::ObservedGeneration => "observedGeneration is the current generation at rest",
+            Self::StatusAhead => "the status is not ahead of what was done",
+            Self::Restart => "after a restart at rest nothing is left to do",
+            Self::NoOp => "it does not write what is there already",
+            Self::Drift => "an object that somebody deletes comes back",
+            Self::FieldDrift => "a field that somebody changes is set again",
+            Self::Additions => "what others add to its objects stays",
+            Self::Strangers => "objects of others are left alone",
+            Self::UnusedRights => "its role allows no more than it does",
+        }
+    }
+
+    /// How bad it is.
+    #[must_use]
+    pub fn severity(self) -> Severity {
+        match self {
+            Self::UnusedRights | Self::NoOp | Self::FieldDrift => Severity::Note,
+            Self::Additions | Self::Drift | Self::Restart | Self::HotLoop | Self::Strangers => {
+                Severity::Warning
+            }
+            _ => Severity::Error,
+        }
+    }
+}
+
+/// Evidence that a run gives of something.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// What was looked at.
+    pub check: Check,
+    /// What alike findings have in common: an object with its field, a request.
+    pub subject: String,
+    /// What was seen, in a sentence.
+    pub message: String,
+    /// What was expected and what was reached, where states were compared.
+    pub differences: Vec<Difference>,
+    /// What happened, line by line.
+    pub timeline: Vec<String>,
+}
+
+/// Alike findings of several plans.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Folded {
+    /// The finding of the shortest plan that shows it.
+    pub finding: Finding,
+    /// How bad it is.
+    pub severity: Severity,
+    /// That plan.
+    pub plan: Plan,
+    /// Its recording.
+    pub recording: Option<String>,
+    /// In how many of so many runs of that plan it was seen.
+    pub seen: (usize, usize),
+    /// The names of all plans that show it.
+    pub plans: Vec<String>,
+    /// Whether the baseline has it.
+    pub is_known: bool,
+}
+
+impl Folded {
+    /// What a baseline has of it: stays the same from run to run.
+    #[must_use]
+    pub fn key(&self) -> String {
+        format!("{} {}", self.finding.check.name(), self.finding.subject)
+    }
+}
+
+/// Findings of runs, alike ones together; the worst first.
+#[derive(Debug, Default)]
+pub struct Findings(BTreeMap<(Check, String), Folded>);
+
+impl Findings {
+    /// Adds the findings of a plan's run. `seen`: in how many of how many runs of the plan.
+    pub fn add(&mut self, plan: &Plan, recording: Option<&str>, finding: Finding, seen: (usize, usize)) {
+        let key = (finding.check, finding.subject.clone());
+        let folded = || Folded {
+            severity: finding.check.severity(),
+            finding: finding.clone(),
+            plan: plan.clone(),
+            recording: recording.map(str::to_owned),
+            seen,
+            plans: Vec::new(),
+            is_known: false,
+        };
+        let known = self.0.entry(key).or_insert_with(folded);
+        let is_simpler = |one: &Plan, other: &Plan| {
+            (one.has_fault(), one.steps.len()) < (other.has_fault(), other.steps.len())
+        };
+        if is_simpler(plan, &known.plan) {
+            let plans = std::mem::take(&mut known.plans);
+            *known = Folded { plans, ..folded() };
+        }
+        if !known.plans.contains(&plan.name) {
+            known.plans.push(plan.name.clone());
+        }
+    }
+
+    /// All of them, the worst first; those whose keys are `known` are marked.
+    #[must_use]
+    pub fn folded(&self, known: &[String]) -> Vec<Folded> {
+        let mut all: Vec<Folded> = self.0.values().cloned().collect();
+        for one in &mut all {
+            one.is_known = known.contains(&one.key());
+        }
+        all.sort_by_key(|one| (one.is_known, std::cmp::Reverse(one.severity), one.finding.check));
+        all
+    }
+}

@@ -1,0 +1,97 @@
+//! Judges a run without knowing the operator.
+
+mod requests;
+mod rights;
+pub mod states;
+mod timeline;
+mod writes;
+
+use crate::{
+    finding::Finding,
+    known::Known,
+    plan::{Disturbance, Step, Wish},
+    story::{Passed, Story},
+};
+
+pub use rights::{Rule, unused};
+
+/// All that is wrong in a run.
+#[must_use]
+pub fn judge(story: &Story, known: &Known) -> Vec<Finding> {
+    let mut found = program(story);
+    for (step, passed) in story.plan.steps.iter().zip(&story.steps) {
+        if passed.refused.is_some() {
+            // What users cannot ask for need not be answered.
+            break;
+        }
+        let scene = Scene { story, step, passed, known };
+        found.extend(requests::judge(&scene));
+        found.extend(writes::judge(&scene));
+        found.extend(states::judge(&scene));
+    }
+    found
+}
+
+/// A step of a run, with what is known.
+struct Scene<'a> {
+    story: &'a Story,
+    step: &'a Step,
+    passed: &'a Passed,
+    known: &'a Known,
+}
+
+impl Scene<'_> {
+    /// Whether the operator was asked for what makes no sense: it may fail.
+    fn is_hostile(&self) -> bool {
+        matches!(&self.step.wish, Wish::Changed(change) if change.is_hostile)
+    }
+
+    /// Whether the program meets faults of the server in this step.
+    fn has_fault(&self) -> bool {
+        matches!(self.step.disturbance, Some(Disturbance::Fault(..)))
+    }
+
+    fn timeline(&self) -> Vec<String> {
+        timeline::timeline(self.story, self.passed)
+    }
+}
+
+/// How the program ended. Under faults it may end to be started again, as a Deployment does; it may never panic.
+fn program(story: &Story) -> Vec<Finding> {
+    let meets_faults =
+        story.plan.steps.iter().any(|step| matches!(step.disturbance, Some(Disturbance::Fault(..))));
+    let mut found = Vec::new();
+    for life in &story.lives {
+        if let Some(line) = life.panics.first() {
+            found.push(Finding {
+                check: crate::finding::Check::Crash,
+                subject: without_numbers(line),
+                message: format!("the program panics: {line}"),
+                differences: Vec::new(),
+                timeline: life.tail.lines().map(str::to_owned).collect(),
+            });
+        } else if let Some(exit) = life.exit.as_ref().filter(|_| !meets_faults) {
+            found.push(Finding {
+                check: crate::finding::Check::Crash,
+                subject: exit.clone(),
+                message: format!("the program ended ({exit})"),
+                differences: Vec::new(),
+                timeline: life.tail.lines().map(str::to_owned).collect(),
+            });
+        }
+    }
+    found
+}
+
+/// A line that is the same in each run: numbers are left out.
+fn without_numbers(line: &str) -> String {
+    let mut text = String::new();
+    for letter in line.chars().take(160) {
+        match letter {
+            '0'..='9' if text.ends_with('#') => {}
+            '0'..='9' => text.push('#'),
+            other => text.push(other),
+        }
+    }
+    text
+}

@@ -1,0 +1,178 @@
+//! What the program asked for, and how it was answered.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use super::Scene;
+use crate::{
+    finding::{Check, Finding},
+    plan::Act,
+    story::{Did, Request, Rest, Who, resource},
+};
+
+/// How often a request is refused before it counts as failing again and again.
+const REFUSED: usize = 3;
+/// How many requests of one kind in a second are a loop.
+const LOOP: usize = 5;
+/// How often in a second what fails may be tried again.
+const TRIES: usize = 25;
+/// How long before the end of a step is rest.
+const AT_REST: Duration = Duration::from_secs(1);
+
+pub(super) fn judge(scene: &Scene<'_>) -> Vec<Finding> {
+    let requests: Vec<&Request> = scene.story.requests_in(scene.passed).filter(|one| one.is_work()).collect();
+    let mut found = Vec::new();
+    found.extend(forbidden(scene, &requests));
+    if !scene.is_hostile() {
+        found.extend(invalid(scene, &requests));
+        found.extend(failing(scene, &requests));
+    }
+    found.extend(looping(scene, &requests));
+    found.extend(insistent(scene, &requests));
+    found.extend(no_ops(scene, &requests));
+    found
+}
+
+fn finding(scene: &Scene<'_>, check: Check, subject: String, message: String) -> Finding {
+    Finding { check, subject, message, differences: Vec::new(), timeline: scene.timeline() }
+}
+
+/// `update deployments.apps/status`, without a name.
+fn kind_of(request: &Request) -> String {
+    let nameless = Request { namespace: String::new(), name: String::new(), ..request.clone() };
+    nameless.text()
+}
+
+/// Requests by what they ask for, in their order.
+fn by<'a>(
+    requests: impl IntoIterator<Item = &'a Request>,
+    key: impl Fn(&Request) -> String,
+) -> BTreeMap<String, Vec<&'a Request>> {
+    let mut all: BTreeMap<String, Vec<&Request>> = BTreeMap::new();
+    for request in requests {
+        all.entry(key(request)).or_default().push(request);
+    }
+    all
+}
+
+fn forbidden(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
+    let refused = requests.iter().copied().filter(|one| one.code == Some(403) && !one.struck);
+    let all = by(refused, kind_of);
+    let told = all.into_iter().map(|(kind, refused)| {
+        let message =
+            format!("its role does not allow {} ({} times refused)", refused[0].text(), refused.len());
+        finding(scene, Check::Rights, kind, message)
+    });
+    told.collect()
+}
+
+/// Writes that are refused because of what is in them. The `test` of a JSON patch may well not hold.
+fn invalid(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
+    let is_refused = |one: &&Request| matches!(one.code, Some(400 | 422)) && !one.struck && one.writes();
+    let refused = requests.iter().copied().filter(is_refused).filter(|one| one.patch != "json");
+    let told = by(refused, kind_of).into_iter().map(|(kind, refused)| {
+        let code = refused[0].code.unwrap_or_default();
+        let message =
+            format!("{} is refused as invalid ({code}, {} times)", refused[0].text(), refused.len());
+        finding(scene, Check::Schema, kind, message)
+    });
+    told.collect()
+}
+
+/// What is refused again and again, and never succeeds.
+fn failing(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
+    let is_refusal = |one: &Request| match one.code {
+        Some(403 | 422 | 400) | None => false,
+        Some(404) => one.writes(),
+        Some(code) => code >= 400 && !one.struck,
+    };
+    let all = by(requests.iter().copied().filter(|one| one.verb != "watch"), |one| match &*one.verb {
+        // What is created has no name in its URL; it is the same object if it is refused each time.
+        "create" => kind_of(one),
+        _ => one.text(),
+    });
+    let mut found = Vec::new();
+    for (text, tries) in all {
+        let refused = tries.iter().rev().take_while(|one| is_refusal(one)).count();
+        if refused >= REFUSED && !scene.has_fault() {
+            let code = tries.last().and_then(|one| one.code).unwrap_or_default();
+            let kind = kind_of(tries[0]);
+            let message =
+                format!("{text} is refused ({code}) each of {refused} times, and nothing else helps it");
+            found.push(finding(scene, Check::FailsAtRest, format!("{kind} {code}"), message));
+        }
+    }
+    found
+}
+
+/// Requests without a pause when all is at rest.
+fn looping(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
+    if scene.passed.rest != Rest::Quiet {
+        return Vec::new();
+    }
+    let begin = scene.passed.until.saturating_sub(AT_REST);
+    let last = requests.iter().copied().filter(|one| one.at >= begin && one.verb != "watch");
+    let busy = by(last, kind_of).into_iter().filter(|(_, all)| all.len() > LOOP);
+    let told = busy.map(|(kind, all)| {
+        let message =
+            format!("at rest it asks without a pause: {} {} times in a second", all[0].text(), all.len());
+        finding(scene, Check::HotLoop, kind, message)
+    });
+    told.collect()
+}
+
+/// What fails and is tried again at once.
+fn insistent(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let failed = requests
+        .iter()
+        .copied()
+        .filter(|one| one.code.is_none_or(|code| code >= 400) && one.code != Some(404));
+    for (text, tries) in by(failed, Request::text) {
+        let second = Duration::from_secs(1);
+        let most = tries
+            .iter()
+            .enumerate()
+            .map(|(place, first)| tries[place..].iter().take_while(|one| one.at < first.at + second).count());
+        let most = most.max().unwrap_or_default();
+        if most > TRIES {
+            let message =
+                format!("{text} fails and is tried again without a pause: {most} times in a second");
+            found.push(finding(scene, Check::BackOff, kind_of(tries[0]), message));
+        }
+    }
+    found
+}
+
+/// Writes of what is there already: more were answered with success than were stored.
+fn no_ops(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
+    if !matches!(scene.step.act, Act::Restart | Act::Touch) || scene.step.disturbance.is_some() {
+        return Vec::new();
+    }
+    let is_done = |one: &&Request| one.writes() && one.code.is_some_and(|code| code < 300);
+    let done =
+        by(requests.iter().copied().filter(is_done), |one| format!("{} {}", one.collection, one.subresource));
+    let mut found = Vec::new();
+    for (_, done) in done {
+        let one = done[0];
+        let is_of = |write: &&crate::story::Write| {
+            write.by == Who::Program
+                && write.id.collection == one.collection
+                && write.subresource == one.subresource
+                && write.did != Did::Delete
+        };
+        let stored = scene.story.writes_in(scene.passed).filter(is_of).count();
+        if done.len() > stored && one.verb != "delete" {
+            let part =
+                if one.subresource.is_empty() { String::new() } else { format!("/{}", one.subresource) };
+            let message = format!(
+                "{}: {} of {} writes of {}{part} change nothing",
+                scene.step.act,
+                done.len() - stored,
+                done.len(),
+                resource(&one.collection)
+            );
+            found.push(finding(scene, Check::NoOp, kind_of(one), message));
+        }
+    }
+    found
+}

@@ -1,0 +1,156 @@
+//! What the program wrote.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{Scene, timeline::changed};
+use crate::{
+    finding::{Check, Finding},
+    plan::Act,
+    story::{Did, ObjectId, Rest, Who, Write, is_upkeep},
+};
+
+pub(super) fn judge(scene: &Scene<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    found.extend(restless(scene));
+    found.extend(ahead(scene));
+    found.extend(strangers(scene));
+    found.extend(undone(scene));
+    found
+}
+
+fn work<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = &'a Write> {
+    scene.story.writes_in(scene.passed).filter(|write| !is_upkeep(&write.id.collection))
+}
+
+/// It never comes to rest: who writes what.
+fn restless(scene: &Scene<'_>) -> Option<Finding> {
+    if scene.passed.rest != Rest::Busy {
+        return None;
+    }
+    let mut counts: BTreeMap<&ObjectId, Vec<&Write>> = BTreeMap::new();
+    for write in work(scene).filter(|write| write.by != Who::Trial) {
+        counts.entry(&write.id).or_default().push(write);
+    }
+    let (id, writes) = counts.into_iter().max_by_key(|(_, writes)| writes.len())?;
+    let fields = match writes.as_slice() {
+        [.., before, after] if after.did == Did::Update => changed(before, after),
+        _ => Vec::new(),
+    };
+    let field = fields.first().map_or("", |field| field.split(' ').next().unwrap_or_default());
+    Some(Finding {
+        check: Check::Rest,
+        subject: format!("{} {field}", id.resource()),
+        message: format!(
+            "it does not come to rest: {id} is written {} times; last: {}",
+            writes.len(),
+            fields.join(", ")
+        ),
+        differences: Vec::new(),
+        timeline: scene.timeline(),
+    })
+}
+
+/// Whether a status says that all is done.
+fn claims(object: &Value) -> bool {
+    let status = &object["status"];
+    let generation = &object["metadata"]["generation"];
+    let is_current = |observed: &Value| observed.is_null() || observed == generation;
+    let is_true = |condition: &Value| {
+        matches!(condition["type"].as_str(), Some("Ready" | "Available"))
+            && condition["status"] == "True"
+            && is_current(&condition["observedGeneration"])
+    };
+    is_current(&status["observedGeneration"])
+        && (status["ready"] == true
+            || status["conditions"].as_array().is_some_and(|all| all.iter().any(is_true)))
+}
+
+/// The status says that all is done, and then the operator makes more.
+fn ahead(scene: &Scene<'_>) -> Option<Finding> {
+    if !matches!(scene.step.act, Act::Create(_)) || scene.step.disturbance.is_some() {
+        return None;
+    }
+    let mut claim: Option<&Write> = None;
+    for write in work(scene).filter(|write| write.by == Who::Program) {
+        let is_sample = scene.known.samples.contains(&write.id);
+        if is_sample {
+            claim = claims(&write.object).then(|| claim.unwrap_or(write));
+        } else if let (Some(claim), Did::Create) = (claim, write.did) {
+            return Some(Finding {
+                check: Check::StatusAhead,
+                subject: claim.id.resource(),
+                message: format!(
+                    "the status of {} says that it is ready before {} is created",
+                    claim.id, write.id
+                ),
+                differences: Vec::new(),
+                timeline: scene.timeline(),
+            });
+        }
+    }
+    None
+}
+
+/// An object that somebody else made under the name that the operator wants.
+fn strangers(scene: &Scene<'_>) -> Vec<Finding> {
+    let occupied: Vec<&ObjectId> = scene
+        .story
+        .plan
+        .steps
+        .iter()
+        .filter_map(|step| match &step.act {
+            Act::Occupy(id, _) => Some(id),
+            _ => None,
+        })
+        .collect();
+    let is_touched = |write: &&Write| {
+        write.by == Who::Program && write.did != Did::Create && occupied.contains(&&write.id)
+    };
+    let told = work(scene).filter(is_touched).take(1).map(|write| Finding {
+        check: Check::Strangers,
+        subject: format!("{} {}", write.id.resource(), write.did.word()),
+        message: format!(
+            "{} was made by somebody else, and the program has {} it",
+            write.id,
+            write.did.word()
+        ),
+        differences: Vec::new(),
+        timeline: scene.timeline(),
+    });
+    told.collect()
+}
+
+/// A program that starts anew at rest has nothing to do.
+fn undone(scene: &Scene<'_>) -> Option<Finding> {
+    if scene.step.act != Act::Restart || scene.step.disturbance.is_some() {
+        return None;
+    }
+    let mut last: BTreeMap<&ObjectId, &Write> = BTreeMap::new();
+    for write in scene.story.writes.iter().filter(|write| write.at < scene.passed.from) {
+        last.insert(&write.id, write);
+    }
+    for write in work(scene).filter(|write| write.by == Who::Program) {
+        let fields = match last.insert(&write.id, write) {
+            Some(before) if write.did == Did::Update => changed(before, write),
+            _ => vec![write.did.word().to_owned()],
+        };
+        // What changes in each run anyway, such as a time, is no work that was left.
+        if let Some(first) = fields.first() {
+            let field = first.split(' ').next().unwrap_or_default();
+            return Some(Finding {
+                check: Check::Restart,
+                subject: format!("{} {field}", write.id.resource()),
+                message: format!(
+                    "started again at rest, the program writes {}: {}",
+                    write.id,
+                    fields.join(", ")
+                ),
+                differences: Vec::new(),
+                timeline: scene.timeline(),
+            });
+        }
+    }
+    None
+}

@@ -1,0 +1,257 @@
+//! Plan: what is asked of an operator, and what goes wrong meanwhile.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{story::ObjectId, wish::Change};
+
+/// What users want of the operator at a moment.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wish {
+    /// The samples as they are in their files.
+    Samples,
+    /// The samples with one change.
+    Changed(Change),
+    /// Nothing: the samples are gone.
+    Nothing,
+}
+
+/// What is done in a step.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Act {
+    /// The samples are created, with a change or as they are.
+    Create(Option<Change>),
+    /// A sample is changed, or changed back to what is in its file.
+    Change(Option<Change>),
+    /// The samples get an annotation, so that the operator looks at them.
+    Touch,
+    /// The samples are deleted.
+    DeleteSamples,
+    /// Somebody deletes an object of the operator.
+    DeleteObject(ObjectId),
+    /// Somebody changes one field of an object of the operator.
+    ChangeObject(ObjectId, String, Value),
+    /// Somebody adds what is his to an object of the operator: an annotation, a label, an owner reference.
+    Extend(ObjectId),
+    /// Somebody else has an object under the name that the operator will want.
+    Occupy(ObjectId, Value),
+    /// The program is killed, and started again.
+    Restart,
+    /// Nothing.
+    Wait,
+}
+
+/// A fault of the API server, as the program sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fault {
+    /// Updates, patches and deletions are answered with 409.
+    Conflict,
+    /// Requests are answered with 429.
+    Throttle,
+    /// Requests are answered with 500.
+    Error,
+    /// Writes are not carried out, and get no answer.
+    Lost,
+    /// Writes are carried out, and get no answer.
+    LateAnswer,
+    /// Requests take half a second.
+    Latency,
+    /// Watches end.
+    DropWatch,
+    /// Watches tell nothing: the cache is old.
+    StaleWatch,
+    /// Watches end with 410.
+    ExpireWatch,
+    /// Events are told twice.
+    RepeatWatch,
+    /// The API server is away.
+    ServerAway,
+}
+
+impl Fault {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::Conflict,
+        Self::Throttle,
+        Self::Error,
+        Self::Lost,
+        Self::LateAnswer,
+        Self::Latency,
+        Self::DropWatch,
+        Self::StaleWatch,
+        Self::ExpireWatch,
+        Self::RepeatWatch,
+        Self::ServerAway,
+    ];
+
+    /// As `docs/faults.md` calls it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Conflict => "conflict",
+            Self::Throttle => "throttle",
+            Self::Error => "error",
+            Self::Lost => "lost-write",
+            Self::LateAnswer => "lost-answer",
+            Self::Latency => "latency",
+            Self::DropWatch => "drop-watch",
+            Self::StaleWatch => "stale-watch",
+            Self::ExpireWatch => "expire-watch",
+            Self::RepeatWatch => "repeat-watch",
+            Self::ServerAway => "server-away",
+        }
+    }
+
+    /// What happens, in words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Conflict => "updates and deletions are answered with 409",
+            Self::Throttle => "requests are answered with 429",
+            Self::Error => "requests are answered with 500",
+            Self::Lost => "writes are lost",
+            Self::LateAnswer => "answers to writes are lost",
+            Self::Latency => "requests take half a second",
+            Self::DropWatch => "watches end",
+            Self::StaleWatch => "watches tell nothing",
+            Self::ExpireWatch => "watches end with 410",
+            Self::RepeatWatch => "watches tell events twice",
+            Self::ServerAway => "the API server is away",
+        }
+    }
+}
+
+/// What goes wrong in a step.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Disturbance {
+    /// The program is killed after so many of its writes, and started again.
+    Kill(u64),
+    /// The same, and before it is started again this happens.
+    KillAnd(u64, Box<Act>),
+    /// A fault for some seconds, on one resource (`<group>/<plural>`) or on all; a seed says which requests it strikes, without it
+    /// strikes all.
+    Fault(Fault, Option<String>, Option<u64>),
+}
+
+/// One act, and what goes wrong while the operator answers it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Step {
+    /// What is done.
+    pub act: Act,
+    /// What goes wrong.
+    pub disturbance: Option<Disturbance>,
+    /// What users want when all is at rest again.
+    pub wish: Wish,
+}
+
+impl Step {
+    /// An act with nothing that goes wrong.
+    #[must_use]
+    pub fn new(act: Act, wish: Wish) -> Self {
+        Self { act, disturbance: None, wish }
+    }
+
+    /// The samples are created.
+    #[must_use]
+    pub fn create() -> Self {
+        Self::new(Act::Create(None), Wish::Samples)
+    }
+
+    /// The samples are deleted.
+    #[must_use]
+    pub fn delete() -> Self {
+        Self::new(Act::DeleteSamples, Wish::Nothing)
+    }
+
+    /// While something goes wrong.
+    #[must_use]
+    pub fn under(mut self, disturbance: Disturbance) -> Self {
+        self.disturbance = Some(disturbance);
+        self
+    }
+}
+
+/// Plan of a run. The same name is the same plan for the same operator and samples.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Plan {
+    /// Such as `kill/create/3`.
+    pub name: String,
+    /// What happens, one after the other.
+    pub steps: Vec<Step>,
+}
+
+impl Plan {
+    /// A plan of steps.
+    #[must_use]
+    pub fn new(name: impl Into<String>, steps: impl IntoIterator<Item = Step>) -> Self {
+        Self { name: name.into(), steps: steps.into_iter().collect() }
+    }
+
+    /// Whether nothing goes wrong in it, and nobody interferes.
+    #[must_use]
+    pub fn is_undisturbed(&self) -> bool {
+        self.steps.iter().all(|step| {
+            step.disturbance.is_none()
+                && matches!(step.act, Act::Create(_) | Act::Change(_) | Act::DeleteSamples)
+        })
+    }
+
+    /// The step numbers in which something is out of the ordinary.
+    #[must_use]
+    pub fn has_fault(&self) -> bool {
+        self.steps.iter().any(|step| step.disturbance.is_some())
+    }
+}
+
+impl fmt::Display for Act {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Create(None) => f.write_str("the samples are created"),
+            Self::Create(Some(change)) => write!(f, "the samples are created with {change}"),
+            Self::Change(Some(change)) => write!(f, "the sample is changed: {change}"),
+            Self::Change(None) => f.write_str("the sample is changed back"),
+            Self::Touch => f.write_str("the samples get an annotation"),
+            Self::DeleteSamples => f.write_str("the samples are deleted"),
+            Self::DeleteObject(id) => write!(f, "somebody deletes {id}"),
+            Self::ChangeObject(id, field, value) => write!(f, "somebody sets {field} of {id} to {value}"),
+            Self::Extend(id) => {
+                write!(f, "somebody adds an annotation, a label and an owner reference to {id}")
+            }
+            Self::Occupy(id, _) => write!(f, "somebody else has made {id}"),
+            Self::Restart => f.write_str("the program is killed and started again"),
+            Self::Wait => f.write_str("nothing is done"),
+        }
+    }
+}
+
+impl fmt::Display for Disturbance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kill(0) => f.write_str("killed before its first write and started again"),
+            Self::Kill(writes) => write!(f, "killed after write {writes} and started again"),
+            Self::KillAnd(writes, act) => {
+                write!(f, "killed after write {writes}, then {act}, then it is started again")
+            }
+            Self::Fault(fault, resource, seed) => {
+                f.write_str(fault.words())?;
+                if let Some(resource) = resource {
+                    write!(f, " ({})", crate::story::resource(resource))?;
+                }
+                seed.map_or(Ok(()), |seed| write!(f, " at times (seed {seed})"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.act)?;
+        self.disturbance.as_ref().map_or(Ok(()), |disturbance| write!(f, "; {disturbance}"))
+    }
+}

@@ -1,0 +1,356 @@
+//! Makes plans of what an undisturbed run has shown: what can go wrong with this operator, one thing at a time.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::{
+    known::Known,
+    plan::{Act, Disturbance, Fault, Plan, Step, Wish},
+    state::State,
+    story::{Did, ObjectId, Request, Story, Who, Write, is_upkeep},
+    wish::{Change, set},
+};
+
+/// The most writes after each of which the program is killed, in one step.
+const KILLS: u64 = 60;
+/// The most objects of the operator that somebody meddles with.
+const CHILDREN: usize = 12;
+/// The most fields of one object that somebody changes.
+const FIELDS: usize = 6;
+/// The most changes of the samples.
+const CHANGES: usize = 60;
+/// How many plans of random faults there are of a kind.
+const SEEDS: u64 = 2;
+
+/// A group of plans that one runs after the other: the later ones need what the earlier have shown.
+pub type Group = Vec<Plan>;
+
+/// The plan of a run in which nothing goes wrong: what the operator makes for itself, for the samples, and what it leaves.
+#[must_use]
+pub fn undisturbed(number: usize) -> Plan {
+    let wait = Step::new(Act::Wait, Wish::Nothing);
+    Plan::new(format!("undisturbed/{number}"), [wait, Step::create(), Step::delete()])
+}
+
+/// All plans, those that find most first: kinds of plans take turns, so that a trial that ends early has tried something of each.
+#[must_use]
+pub fn plans(known: &Known, story: &Story, changes: &[Change]) -> Vec<Group> {
+    let children = children(known);
+    let changes: Vec<Change> = changes.iter().take(CHANGES).cloned().collect();
+    let kinds: [Vec<Group>; 8] = [
+        restarts(),
+        kills(story),
+        deleted(&children),
+        wishes(&changes),
+        faults(story),
+        meddling(&children, story, &changes),
+        strangers(known, story),
+        surroundings(&children),
+    ];
+    let longest = kinds.iter().map(Vec::len).max().unwrap_or_default();
+    (0..longest).flat_map(|turn| kinds.iter().filter_map(move |kind| kind.get(turn).cloned())).collect()
+}
+
+fn single(plan: Plan) -> Group {
+    vec![plan]
+}
+
+/// Started again at rest, looked at again, and deleted by a program that has not seen the beginning.
+fn restarts() -> Vec<Group> {
+    let restart = Step::new(Act::Restart, Wish::Samples);
+    let touch = Step::new(Act::Touch, Wish::Samples);
+    vec![
+        single(Plan::new("restart", [Step::create(), restart, Step::delete()])),
+        single(Plan::new("touch", [Step::create(), touch, Step::delete()])),
+        single(Plan::new("again", [Step::create(), Step::delete(), Step::create(), Step::delete()])),
+    ]
+}
+
+/// How many writes the program has done in the step of an act.
+fn writes(story: &Story, wanted: impl Fn(&Act) -> bool) -> u64 {
+    let steps = story.plan.steps.iter().zip(&story.steps).filter(|(step, _)| wanted(&step.act));
+    let is_work = |request: &&Request| request.writes() && request.is_work() && request.code.is_some();
+    steps.map(|(_, passed)| story.requests_in(passed).filter(is_work).count() as u64).sum::<u64>().min(KILLS)
+}
+
+/// Killed after each of its writes, and deleted while it is away.
+fn kills(story: &Story) -> Vec<Group> {
+    let at_create = writes(story, |act| matches!(act, Act::Create(_)));
+    let at_delete = writes(story, |act| *act == Act::DeleteSamples);
+    let mut plans = Vec::new();
+    for number in 0..=at_create {
+        let create = Step::create().under(Disturbance::Kill(number));
+        plans.push(single(Plan::new(format!("kill/create/{number}"), [create, Step::delete()])));
+        if number > 0 {
+            let away = Disturbance::KillAnd(number, Box::new(Act::DeleteSamples));
+            let create = Step::new(Act::Create(None), Wish::Nothing).under(away);
+            plans.push(single(Plan::new(format!("kill/create/{number}/delete"), [create])));
+        }
+    }
+    for number in 0..=at_delete {
+        let delete = Step::delete().under(Disturbance::Kill(number));
+        plans.push(single(Plan::new(format!("kill/delete/{number}"), [Step::create(), delete])));
+    }
+    plans
+}
+
+/// What the operator has made of the samples.
+fn children(known: &Known) -> Vec<(ObjectId, Value)> {
+    let Some(state) = known.expected.get(&Wish::Samples) else { return Vec::new() };
+    let is_child = |id: &ObjectId, object: &Value| {
+        !known.samples.contains(id)
+            && !known.own.contains(id)
+            // Its name is another in each run.
+            && !object["metadata"]["generateName"].is_string()
+    };
+    let children = state.iter().filter(|(id, object)| is_child(id, object));
+    children.take(CHILDREN).map(|(id, object)| (id.clone(), object.clone())).collect()
+}
+
+/// Each object that it made is deleted by somebody: at rest, and before the samples go.
+fn deleted(children: &[(ObjectId, Value)]) -> Vec<Group> {
+    let mut plans = Vec::new();
+    for (id, _) in children {
+        let delete = Step::new(Act::DeleteObject(id.clone()), Wish::Samples);
+        let name = name(id);
+        plans.push(single(Plan::new(format!("deleted/{name}"), [Step::create(), delete, Step::delete()])));
+        let away = Disturbance::KillAnd(0, Box::new(Act::DeleteObject(id.clone())));
+        let delete = Step::delete().under(away);
+        plans.push(single(Plan::new(format!("deleted/{name}/before-the-end"), [Step::create(), delete])));
+    }
+    plans
+}
+
+/// `configmaps/default/web`.
+fn name(id: &ObjectId) -> String {
+    format!("{}/{}", id.resource(), id.key)
+}
+
+/// Each change of the samples: there by another way, and back.
+fn wishes(changes: &[Change]) -> Vec<Group> {
+    let group = |change: &Change| {
+        let wish = Wish::Changed(change.clone());
+        let there = Step::new(Act::Change(Some(change.clone())), wish.clone());
+        let back = Step::new(Act::Change(None), Wish::Samples);
+        let both = Plan::new(format!("change/{change}"), [Step::create(), there, back, Step::delete()]);
+        if change.is_hostile {
+            return single(both);
+        }
+        let fresh = Step::new(Act::Create(Some(change.clone())), wish);
+        vec![Plan::new(format!("fresh/{change}"), [fresh, Step::delete()]), both]
+    };
+    changes.iter().map(group).collect()
+}
+
+/// The collections that the program writes.
+fn written(story: &Story) -> BTreeSet<String> {
+    let is_work = |write: &&Write| write.by == Who::Program && !is_upkeep(&write.id.collection);
+    story.writes.iter().filter(is_work).map(|write| write.id.collection.clone()).collect()
+}
+
+/// Faults of the API server: on all requests by chance, and on each resource without exception.
+fn faults(story: &Story) -> Vec<Group> {
+    let mut plans = Vec::new();
+    let mut add = |name: String, disturbance: &Disturbance| {
+        let steps = [Step::create().under(disturbance.clone()), Step::delete().under(disturbance.clone())];
+        plans.push(single(Plan::new(name, steps)));
+    };
+    for collection in written(story) {
+        for fault in [Fault::StaleWatch, Fault::Error] {
+            let resource = crate::story::resource(&collection);
+            let disturbance = Disturbance::Fault(fault, Some(collection.clone()), None);
+            add(format!("fault/{}/{resource}", fault.name()), &disturbance);
+        }
+    }
+    for seed in 0..SEEDS {
+        for fault in Fault::ALL {
+            let by_chance = matches!(
+                fault,
+                Fault::Conflict
+                    | Fault::Throttle
+                    | Fault::Error
+                    | Fault::Lost
+                    | Fault::LateAnswer
+                    | Fault::DropWatch
+            );
+            if by_chance || seed == 0 {
+                let name = if by_chance {
+                    format!("fault/{}/{seed}", fault.name())
+                } else {
+                    format!("fault/{}", fault.name())
+                };
+                add(name, &Disturbance::Fault(fault, None, by_chance.then_some(seed)));
+            }
+        }
+    }
+    plans
+}
+
+/// Somebody adds to its objects, and a user changes the sample afterwards.
+fn meddling(children: &[(ObjectId, Value)], story: &Story, changes: &[Change]) -> Vec<Group> {
+    let mut plans = Vec::new();
+    let change =
+        changes.iter().filter(|change| !change.is_hostile).min_by_key(|change| change.value.is_none());
+    for (id, object) in children {
+        let mut steps = vec![Step::create(), Step::new(Act::Extend(id.clone()), Wish::Samples)];
+        if let Some(change) = change {
+            steps.push(Step::new(Act::Change(Some(change.clone())), Wish::Changed(change.clone())));
+            steps.push(Step::new(Act::Change(None), Wish::Samples));
+        }
+        plans.push(single(Plan::new(format!("extended/{}", name(id)), steps)));
+        let fields = owned(id, object, story);
+        if !fields.is_empty() {
+            let set = |(field, value)| Step::new(Act::ChangeObject(id.clone(), field, value), Wish::Samples);
+            let steps = std::iter::once(Step::create()).chain(fields.into_iter().map(set));
+            plans.push(single(Plan::new(format!("changed/{}", name(id)), steps)));
+        }
+    }
+    plans
+}
+
+/// Fields of an object that the program itself has set, with another value for each: scalars, by what its managers own.
+fn owned(id: &ObjectId, object: &Value, story: &Story) -> Vec<(String, Value)> {
+    let made = story
+        .writes
+        .iter()
+        .find(|write| write.id == *id && write.by == Who::Program && write.did == Did::Create);
+    let Some(made) = made else { return Vec::new() };
+    let mut fields = Vec::new();
+    for entry in made.object["metadata"]["managedFields"].as_array().into_iter().flatten() {
+        for part in ["spec", "data"] {
+            let owned = &entry["fieldsV1"][format!("f:{part}")];
+            scalars(owned, &object[part], &format!("/{part}"), &mut fields);
+        }
+    }
+    fields.truncate(FIELDS);
+    fields
+}
+
+fn scalars(owned: &Value, value: &Value, path: &str, found: &mut Vec<(String, Value)>) {
+    let Some(owned) = owned.as_object() else { return };
+    if owned.is_empty() {
+        let other = match value {
+            Value::Bool(value) => json!(!value),
+            Value::Number(number) => json!(number.as_i64().map_or(1, |number| number + 1)),
+            Value::String(text) if path.starts_with("/data") => json!(format!("{text} (changed)")),
+            Value::String(text) => json!(format!("{text}x")),
+            _ => return,
+        };
+        found.push((path.to_owned(), other));
+        return;
+    }
+    for (name, owned) in owned {
+        if let Some(name) = name.strip_prefix("f:") {
+            let field = format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"));
+            scalars(owned, &value[name], &field, found);
+        } else if let (Some(key), Some(items)) = (name.strip_prefix("k:"), value.as_array()) {
+            let Ok(Value::Object(key)) = serde_json::from_str::<Value>(key) else { continue };
+            let place = items.iter().position(|item| key.iter().all(|(name, value)| item[name] == *value));
+            if let Some(place) = place {
+                scalars(owned, &items[place], &format!("{path}/{place}"), found);
+            }
+        }
+    }
+}
+
+/// Somebody else has objects under the names that the operator will want.
+fn strangers(known: &Known, story: &Story) -> Vec<Group> {
+    let is_created = |id: &ObjectId, object: &Value| {
+        let is_theirs =
+            |write: &Write| write.id == *id && write.by == Who::Program && write.did == Did::Create;
+        // Of an object without an owner a program can tell by its name alone whose it is.
+        object["metadata"]["ownerReferences"].is_array() && story.writes.iter().any(is_theirs)
+    };
+    let plan = |(id, object): (ObjectId, Value)| {
+        let stranger = stranger(&object);
+        let occupy = Step::new(Act::Occupy(id.clone(), stranger), Wish::Nothing);
+        single(Plan::new(format!("occupied/{}", name(&id)), [occupy, Step::create(), Step::delete()]))
+    };
+    children(known).into_iter().filter(|(id, object)| is_created(id, object)).map(plan).collect()
+}
+
+/// An object of somebody else: valid as the operator's own, and not its own.
+fn stranger(object: &Value) -> Value {
+    let mut stranger = object.clone();
+    for field in [
+        "/metadata/ownerReferences",
+        "/metadata/labels",
+        "/metadata/annotations",
+        "/metadata/finalizers",
+        "/status",
+    ] {
+        set(&mut stranger, field, None);
+    }
+    set(&mut stranger, "/metadata/labels/trial.kubewright.dev~1of", Some("somebody-else".into()));
+    if let Some((key, _)) = stranger["data"].as_object().and_then(|data| data.iter().next()) {
+        let key = format!("/data/{}", key.replace('~', "~0").replace('/', "~1"));
+        set(&mut stranger, &key, Some("c29tZWJvZHktZWxzZQ==".into()));
+    }
+    stranger
+}
+
+/// What surrounds it: its pods are evicted.
+fn surroundings(children: &[(ObjectId, Value)]) -> Vec<Group> {
+    let pods = children.iter().filter(|(id, _)| id.collection == "/pods");
+    let evicted = pods.map(|(id, _)| {
+        let evict = Step::new(Act::DeleteObject(id.clone()), Wish::Samples);
+        single(Plan::new(
+            format!("evicted/{}", id.key),
+            [Step::create(), evict.under(Disturbance::Kill(0)), Step::delete()],
+        ))
+    });
+    evicted.collect()
+}
+
+/// The namespaces that plans need.
+#[must_use]
+pub fn namespaces(state: &State) -> BTreeSet<&str> {
+    state.keys().map(ObjectId::namespace).filter(|namespace| !namespace.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_that_the_program_owns_are_changed_and_no_others() {
+        let owned = json!({"f:replicas": {}, "f:template": {"f:containers": {"k:{\"name\":\"a\"}": {".": {}, "f:image": {}}}}});
+        let value = json!({"replicas": 2, "paused": false, "template": {"containers": [{"name": "b"}, {"name": "a", "image": "x:1"}]}});
+        let mut found = Vec::new();
+        scalars(&owned, &value, "/spec", &mut found);
+        assert_eq!(
+            found,
+            [
+                ("/spec/replicas".to_owned(), json!(3)),
+                ("/spec/template/containers/1/image".to_owned(), json!("x:1x"))
+            ]
+        );
+    }
+
+    #[test]
+    fn a_stranger_has_no_owner_and_other_data() {
+        let object = json!({"kind": "ConfigMap", "metadata": {"name": "a", "ownerReferences": [{}], "labels": {"app": "x"}}, "data": {"k": "v"}});
+        let stranger = stranger(&object);
+        assert_eq!(
+            stranger["metadata"],
+            json!({"name": "a", "labels": {"trial.kubewright.dev/of": "somebody-else"}})
+        );
+        assert_ne!(stranger["data"]["k"], "v");
+    }
+
+    #[test]
+    fn a_change_that_is_wanted_is_tried_from_the_start_first() {
+        let change = |is_hostile| Change {
+            sample: 0,
+            field: "/spec/size".to_owned(),
+            value: Some("2".to_owned()),
+            is_hostile,
+        };
+        let names = |is_hostile| -> Vec<String> {
+            wishes(&[change(is_hostile)]).concat().into_iter().map(|plan| plan.name).collect()
+        };
+        assert_eq!(names(false), ["fresh/spec.size=2", "change/spec.size=2"]);
+        assert_eq!(names(true), ["change/spec.size=2"]);
+    }
+}

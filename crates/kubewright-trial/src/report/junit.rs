@@ -1,0 +1,63 @@
+//! The report as JUnit's XML: a test for each check.
+
+use std::fmt::Write;
+
+use super::Report;
+use crate::finding::{Check, Severity};
+
+/// Text in XML 1.0, without what it cannot hold.
+fn escaped(text: &str) -> String {
+    let mut all = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => all += "&amp;",
+            '<' => all += "&lt;",
+            '>' => all += "&gt;",
+            '"' => all += "&quot;",
+            '\n' | '\t' => all.push(letter),
+            control if control.is_control() => all.push('\u{fffd}'),
+            other => all.push(other),
+        }
+    }
+    all
+}
+
+impl Report {
+    /// As JUnit's XML. Errors and warnings that the baseline does not have fail; notes are printed.
+    #[must_use]
+    pub fn junit(&self) -> String {
+        let mut cases = String::new();
+        let mut failures = 0;
+        for check in Check::ALL {
+            let found: Vec<_> =
+                self.findings.iter().filter(|one| one.finding.check == check && !one.is_known).collect();
+            let _ = write!(
+                cases,
+                "  <testcase classname=\"{}\" name=\"{}\">",
+                escaped(&self.operator),
+                escaped(check.promise())
+            );
+            for one in found {
+                let text = format!("{}\n{}", self.again(one), one.finding.timeline.join("\n"));
+                let (message, text) = (escaped(&one.finding.message), escaped(&text));
+                if one.severity == Severity::Note {
+                    let _ = write!(cases, "\n    <system-out>{message}</system-out>");
+                } else {
+                    let _ = write!(
+                        cases,
+                        "\n    <failure type=\"{}\" message=\"{message}\">{text}</failure>",
+                        check.name()
+                    );
+                }
+                failures += usize::from(one.severity > Severity::Note);
+            }
+            cases += "</testcase>\n";
+        }
+        let tests = Check::ALL.len();
+        format!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"kubewright trial\" tests=\"{tests}\" failures=\"{failures}\" \
+             errors=\"0\" time=\"{:.3}\">\n{cases}</testsuite>\n",
+            self.seconds
+        )
+    }
+}

@@ -1,0 +1,66 @@
+//! Tells what a trial has found.
+
+use serde::Serialize;
+
+use crate::finding::{Check, Folded, Severity};
+
+/// Report of a trial.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// The operator, as it was called.
+    pub operator: String,
+    /// The command that runs a plan of it again, without `--plan NAME`.
+    pub command: String,
+    /// How many runs there were.
+    pub runs: usize,
+    /// How many of them were refused: the API server did not take what the plan asks for.
+    pub refused: usize,
+    /// Plans for which there was no time.
+    pub left: Vec<String>,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+    /// Seconds of CPU that the programs and the control planes took.
+    pub cpu_seconds: f64,
+    /// What was found, the worst first.
+    pub findings: Vec<Folded>,
+    /// Fields that differ between runs in which nothing went wrong; they are not compared.
+    pub volatile: Vec<String>,
+    /// What was left out, in words.
+    pub warnings: Vec<String>,
+}
+
+impl Report {
+    /// The worst of what is not known yet.
+    #[must_use]
+    pub fn worst(&self) -> Option<Severity> {
+        self.findings.iter().filter(|one| !one.is_known).map(|one| one.severity).max()
+    }
+
+    /// Whether a check has found something.
+    #[must_use]
+    pub fn has(&self, check: Check) -> bool {
+        self.findings.iter().any(|one| one.finding.check == check)
+    }
+
+    /// The command that runs a finding's plan again.
+    #[must_use]
+    pub fn again(&self, finding: &Folded) -> String {
+        self.command.replacen(" trial", &format!(" trial --plan '{}'", finding.plan.name), 1)
+    }
+
+    /// As JSON.
+    ///
+    /// # Errors
+    /// Never for what is in a report.
+    pub fn json(&self) -> serde_json::Result<String> {
+        serde_json::to_string_pretty(self)
+    }
+}
+
+mod html;
+mod junit;
+mod markdown;
+mod sarif;
+#[cfg(test)]
+mod tests;

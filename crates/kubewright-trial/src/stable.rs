@@ -1,0 +1,155 @@
+//! What of an object is the same in each run: without what the server and the clock give it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+/// Metadata that the server gives.
+const METADATA: [&str; 7] = [
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "generation",
+    "managedFields",
+    "selfLink",
+    "deletionGracePeriodSeconds",
+];
+/// Annotations of built-in controllers.
+const ANNOTATIONS: [&str; 2] =
+    ["deployment.kubernetes.io/revision", "deprecated.daemonset.template.generation"];
+/// What the server allots to Services.
+const ALLOTTED: [&str; 5] = ["clusterIP", "clusterIPs", "healthCheckNodePort", "nodePort", "ipFamilies"];
+/// What stands for a time, and for a uid of an object that is not known.
+const TIME: &str = "<time>";
+const UID: &str = "<uid>";
+
+/// An object without what differs from run to run; `uid_of` says what stands for a uid.
+#[must_use]
+pub fn without_volatile(object: &Value, has_status: bool, uid_of: &dyn Fn(&str) -> Option<String>) -> Value {
+    let mut object = object.clone();
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        METADATA.iter().for_each(|field| drop(metadata.remove(*field)));
+        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+            ANNOTATIONS.iter().for_each(|name| drop(annotations.remove(*name)));
+        }
+        if metadata.get("annotations").and_then(Value::as_object).is_some_and(Map::is_empty) {
+            metadata.remove("annotations");
+        }
+    }
+    match object["kind"].as_str() {
+        Some("Service") => without_allotted(&mut object["spec"]),
+        Some("PersistentVolumeClaim" | "Pod") => drop(object["spec"].as_object_mut().map(|spec| {
+            spec.remove("volumeName");
+            spec.remove("nodeName");
+        })),
+        _ => {}
+    }
+    if !has_status && object.get("status").is_some() {
+        object.as_object_mut().map(|object| object.remove("status"));
+    }
+    same_words(&mut object, uid_of);
+    object
+}
+
+fn without_allotted(spec: &mut Value) {
+    if spec["clusterIP"] == "None" {
+        // Somebody wanted it so.
+        return;
+    }
+    if let Some(spec) = spec.as_object_mut() {
+        ALLOTTED.iter().for_each(|field| drop(spec.remove(*field)));
+    }
+    for port in spec["ports"].as_array_mut().into_iter().flatten() {
+        port.as_object_mut().map(|port| port.remove("nodePort"));
+    }
+}
+
+/// Times and uids in texts become the same words in each run.
+fn same_words(value: &mut Value, uid_of: &dyn Fn(&str) -> Option<String>) {
+    match value {
+        Value::String(text) if is_time(text) => TIME.clone_into(text),
+        Value::String(text) if is_uid(text) => *text = uid_of(text).unwrap_or_else(|| UID.to_owned()),
+        Value::Array(items) => items.iter_mut().for_each(|item| same_words(item, uid_of)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| same_words(field, uid_of)),
+        _ => {}
+    }
+}
+
+fn is_time(text: &str) -> bool {
+    text.len() >= 20 && text.ends_with('Z') && text.parse::<jiff::Timestamp>().is_ok()
+}
+
+fn is_uid(text: &str) -> bool {
+    let groups: Vec<usize> = text.split('-').map(str::len).collect();
+    groups == [8, 4, 4, 4, 12] && text.chars().all(|letter| letter == '-' || letter.is_ascii_hexdigit())
+}
+
+/// Names that the server made up (`generateName`) become numbers, in the order of what the objects say. Objects are given with
+/// their collections.
+pub fn rename_generated(objects: &mut [(String, Value)]) {
+    let text =
+        |object: &Value, field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+    let mut by_prefix: BTreeMap<(String, String, String), Vec<usize>> = BTreeMap::new();
+    for (place, (collection, object)) in objects.iter().enumerate() {
+        let prefix = text(object, "generateName");
+        if !prefix.is_empty() && text(object, "name").starts_with(&prefix) {
+            let kept = (collection.clone(), text(object, "namespace"), prefix);
+            by_prefix.entry(kept).or_default().push(place);
+        }
+    }
+    for ((_, _, prefix), mut places) in by_prefix {
+        places.sort_by_cached_key(|place| {
+            let mut object = objects[*place].1.clone();
+            object["metadata"]["name"] = Value::Null;
+            object.to_string()
+        });
+        for (number, place) in places.into_iter().enumerate() {
+            objects[place].1["metadata"]["name"] = format!("{prefix}{}", number + 1).into();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_the_server_and_the_clock_give_is_left_out() {
+        let service = json!({"apiVersion": "v1", "kind": "Service",
+            "metadata": {"name": "web", "uid": "1", "resourceVersion": "7", "managedFields": [], "annotations": {}},
+            "spec": {"clusterIP": "10.0.0.1", "clusterIPs": ["10.0.0.1"], "ports": [{"port": 80, "nodePort": 30000}]},
+            "status": {"at": "2026-01-01T00:00:00Z", "of": "0f8fad5b-d9cb-469f-a165-70867728950e"}});
+        let known = |_: &str| Some("<uid of web>".to_owned());
+        assert_eq!(
+            without_volatile(&service, true, &known),
+            json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]},
+                "status": {"at": "<time>", "of": "<uid of web>"}})
+        );
+        assert_eq!(without_volatile(&service, false, &known).get("status"), None);
+    }
+
+    #[test]
+    fn a_headless_service_stays_headless() {
+        let service = json!({"kind": "Service", "metadata": {"name": "web"}, "spec": {"clusterIP": "None"}});
+        assert_eq!(without_volatile(&service, false, &|_| None), service);
+    }
+
+    #[test]
+    fn generated_names_are_numbers_in_the_order_of_what_the_objects_say() {
+        let pod = |name: &str, image: &str| {
+            let metadata = json!({"name": name, "generateName": "p-"});
+            ("/pods".to_owned(), json!({"metadata": metadata, "spec": {"image": image}}))
+        };
+        let named = |mut pods: Vec<(String, Value)>| {
+            rename_generated(&mut pods);
+            pods.sort_by_key(|(_, pod)| pod["metadata"]["name"].to_string());
+            pods
+        };
+        let (one, other) =
+            (named(vec![pod("p-x7", "b"), pod("p-k2", "a")]), named(vec![pod("p-a", "a"), pod("p-z", "b")]));
+        assert_eq!(one, other);
+        assert_eq!((&one[0].1["metadata"]["name"], &one[0].1["spec"]["image"]), (&json!("p-1"), &json!("a")));
+    }
+}

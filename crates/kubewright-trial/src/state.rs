@@ -1,0 +1,303 @@
+//! State: what an operator has made of what it was asked for, without what differs from run to run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{
+    stable,
+    story::{Did, ObjectId, Who, Write},
+};
+
+/// The objects that the program wrote and the samples, each as it is at a moment. Generated names are numbers.
+pub type State = BTreeMap<ObjectId, Value>;
+
+/// The state after writes, of which the first is the first of the run. Of objects of built-in kinds the status is left out, as nobody
+/// but built-in controllers writes it; of others it is kept if the program wrote it.
+#[must_use]
+pub fn state(writes: &[Write], samples: &[ObjectId]) -> State {
+    let mut last: BTreeMap<&ObjectId, &Write> = BTreeMap::new();
+    let mut uids: BTreeMap<&str, &ObjectId> = BTreeMap::new();
+    let (mut theirs, mut reported) = (BTreeSet::new(), BTreeSet::new());
+    for write in writes {
+        last.insert(&write.id, write);
+        if let Some(uid) = write.object["metadata"]["uid"].as_str() {
+            uids.insert(uid, &write.id);
+        }
+        if write.by == Who::Program && !crate::story::is_upkeep(&write.id.collection) {
+            theirs.insert(&write.id);
+            if write.subresource == "status" {
+                reported.insert(&write.id);
+            }
+        }
+    }
+    theirs.extend(samples);
+    let is_there = |write: &Write| write.did != Did::Delete;
+    let current = |uid: &str| {
+        let id = uids.get(uid)?;
+        let write = last.get(*id).filter(|write| is_there(write))?;
+        // Of an object that went and came again under its name, the old uid leads nowhere.
+        Some(
+            (write.object["metadata"]["uid"] == *uid)
+                .then_some(*id)
+                .map_or_else(|| format!("<uid of an earlier {id}>"), |id| format!("<uid of {id}>")),
+        )
+    };
+    let there = last.iter().filter(|(id, write)| theirs.contains(*id) && is_there(write));
+    let mut objects: Vec<(String, Value)> = there
+        .map(|(id, write)| {
+            let is_sample = samples.contains(*id);
+            let has_status = reported.contains(*id) || is_sample;
+            let mut object = stable::without_volatile(&write.object, has_status, &current);
+            relate_generations(&mut object, write.object["metadata"]["generation"].as_i64());
+            sort_conditions(&mut object);
+            (id.collection.clone(), object)
+        })
+        .collect();
+    stable::rename_generated(&mut objects);
+    let named =
+        objects.into_iter().map(|(collection, object)| (ObjectId::new(collection, key(&object)), object));
+    named.collect()
+}
+
+fn key(object: &Value) -> String {
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+    match (text("namespace"), text("name")) {
+        ("", name) => name.to_owned(),
+        (namespace, name) => format!("{namespace}/{name}"),
+    }
+}
+
+/// How often something was changed differs by the way to it: an `observedGeneration` is the current one, or behind.
+fn relate_generations(value: &mut Value, generation: Option<i64>) {
+    let Some(generation) = generation else { return };
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                match field.as_i64().filter(|_| name == "observedGeneration") {
+                    Some(observed) if observed == generation => *field = "<current>".into(),
+                    Some(_) => *field = "<not current>".into(),
+                    None => relate_generations(field, Some(generation)),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| relate_generations(item, Some(generation))),
+        _ => {}
+    }
+}
+
+/// Conditions are a map by their type, in whatever order they came.
+fn sort_conditions(object: &mut Value) {
+    if let Some(conditions) = object.pointer_mut("/status/conditions").and_then(Value::as_array_mut) {
+        conditions.sort_by_key(|condition| condition["type"].to_string());
+    }
+}
+
+/// One place at which two states differ.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Difference {
+    /// Which object.
+    pub id: ObjectId,
+    /// Where in it, such as `/spec/replicas`; empty where the object is there on one side alone.
+    pub field: String,
+    /// What was expected, as JSON; none where nothing was.
+    pub expected: Option<String>,
+    /// What was reached.
+    pub reached: Option<String>,
+}
+
+impl Difference {
+    /// In a line.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let Self { id, field, expected, reached } = self;
+        match (field.is_empty(), expected, reached) {
+            (true, Some(_), _) => format!("{id} is not there"),
+            (true, None, _) => format!("{id} is there, and is not to be"),
+            (_, Some(expected), Some(reached)) => format!("{id}: {field} is {reached}, not {expected}"),
+            (_, Some(expected), None) => format!("{id}: {field} is not there; it is to be {expected}"),
+            (_, None, Some(reached)) => format!("{id}: {field} is {reached}, and is not to be there"),
+            (_, None, None) => format!("{id}: {field}"),
+        }
+    }
+}
+
+/// Places that differ between runs in which nothing went wrong.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Volatile {
+    places: BTreeSet<(ObjectId, String)>,
+}
+
+impl Volatile {
+    /// Learns from two states that ought to be alike.
+    pub fn learn(&mut self, one: &State, other: &State) {
+        self.places
+            .extend(differences(one, other, &Self::default()).into_iter().map(|one| (one.id, one.field)));
+    }
+
+    /// What is known to differ.
+    pub fn places(&self) -> impl Iterator<Item = &(ObjectId, String)> {
+        self.places.iter()
+    }
+
+    /// Whether a place is below one that differs by itself.
+    fn has(&self, id: &ObjectId, field: &str) -> bool {
+        self.places.iter().any(|(known, place)| {
+            known == id
+                && field
+                    .strip_prefix(place.as_str())
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    }
+}
+
+/// Where `reached` is not as `expected`, in the order of the objects.
+#[must_use]
+pub fn differences(expected: &State, reached: &State, volatile: &Volatile) -> Vec<Difference> {
+    let mut found = Vec::new();
+    let ids: BTreeSet<&ObjectId> = expected.keys().chain(reached.keys()).collect();
+    for id in ids {
+        let (one, other) = (expected.get(id), reached.get(id));
+        let mut place = |field: &str, expected: Option<&Value>, reached: Option<&Value>| {
+            if !volatile.has(id, field) {
+                found.push(Difference {
+                    id: id.clone(),
+                    field: field.to_owned(),
+                    expected: expected.map(Value::to_string),
+                    reached: reached.map(Value::to_string),
+                });
+            }
+        };
+        match (one, other) {
+            (Some(one), Some(other)) => compare(one, other, "", &mut place),
+            (one, other) => place("", one, other),
+        }
+    }
+    found
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    }
+}
+
+/// Tells the smallest places at which two values differ.
+fn compare(
+    one: &Value,
+    other: &Value,
+    path: &str,
+    found: &mut dyn FnMut(&str, Option<&Value>, Option<&Value>),
+) {
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => {
+            let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+            for name in names {
+                let path = format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"));
+                match (one.get(name), other.get(name)) {
+                    (Some(one), Some(other)) => compare(one, other, &path, found),
+                    // To a program in Go what is empty is as good as not there, and goes when it writes the object.
+                    (None, Some(empty)) | (Some(empty), None) if is_empty(empty) => {}
+                    (one, other) => found(&path, one, other),
+                }
+            }
+        }
+        (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
+            for (place, (one, other)) in one.iter().zip(other).enumerate() {
+                compare(one, other, &format!("{path}/{place}"), found);
+            }
+        }
+        _ if one != other => found(path, Some(one), Some(other)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn write(key: &str, did: Did, by: Who, object: Value) -> Write {
+        let id = ObjectId::new("/configmaps", key);
+        Write { at: Duration::ZERO, id, did, by, subresource: String::new(), object }
+    }
+
+    fn map(name: &str, uid: &str, more: &Value) -> Value {
+        let mut object =
+            json!({"kind": "ConfigMap", "metadata": {"name": name, "namespace": "a", "uid": uid}});
+        object.as_object_mut().zip(more.as_object()).map(|(object, more)| object.extend(more.clone()));
+        object
+    }
+
+    #[test]
+    fn the_state_has_what_the_program_wrote_and_what_is_there() {
+        let writes = [
+            write("a/one", Did::Create, Who::Program, map("one", "1", &json!({"data": {"a": "1"}}))),
+            write("a/one", Did::Update, Who::Trial, map("one", "1", &json!({"data": {"a": "2"}}))),
+            write("a/two", Did::Create, Who::Program, map("two", "2", &json!({}))),
+            write("a/two", Did::Delete, Who::Cluster, map("two", "2", &json!({}))),
+            write("a/three", Did::Create, Who::Cluster, map("three", "3", &json!({}))),
+        ];
+        let state = state(&writes, &[]);
+        assert_eq!(state.keys().map(|id| &*id.key).collect::<Vec<_>>(), ["a/one"]);
+        assert_eq!(state.values().next().expect("one")["data"]["a"], "2");
+    }
+
+    #[test]
+    fn an_owner_that_came_again_is_told_from_the_one_that_went() {
+        let uid = |number: u8| format!("0f8fad5b-d9cb-469f-a165-7086772895{number:02}");
+        let owned = map("child", "x", &json!({"data": {"owner": uid(1)}}));
+        let mut writes = vec![
+            write("a/owner", Did::Create, Who::Program, map("owner", &uid(1), &json!({}))),
+            write("a/child", Did::Create, Who::Program, owned),
+        ];
+        let owner = |writes: &[Write]| {
+            state(writes, &[])[&ObjectId::new("/configmaps", "a/child")]["data"]["owner"].clone()
+        };
+        assert_eq!(owner(&writes), "<uid of configmaps a/owner>");
+        writes.push(write("a/owner", Did::Create, Who::Program, map("owner", &uid(2), &json!({}))));
+        assert_eq!(owner(&writes), "<uid of an earlier configmaps a/owner>");
+    }
+
+    #[test]
+    fn how_often_an_object_was_changed_does_not_count() {
+        let page = |generation: i64, observed: i64| {
+            let mut page = map("p", "1", &json!({"status": {"observedGeneration": observed}}));
+            page["metadata"]["generation"] = generation.into();
+            let mut write = write("a/p", Did::Update, Who::Program, page);
+            "status".clone_into(&mut write.subresource);
+            state(&[write], &[])
+        };
+        assert_eq!(page(1, 1), page(3, 3));
+        assert_ne!(page(3, 3), page(3, 1));
+    }
+
+    #[test]
+    fn what_is_empty_is_as_good_as_absent() {
+        let state = |object: Value| State::from([(ObjectId::new("/pods", "a/b"), object)]);
+        let (one, other) = (state(json!({"spec": {"list": [], "map": {}}})), state(json!({"spec": {}})));
+        assert_eq!(differences(&one, &other, &Volatile::default()), []);
+        assert_eq!(differences(&state(json!({"a": 0})), &state(json!({})), &Volatile::default()).len(), 1);
+    }
+
+    #[test]
+    fn the_smallest_places_that_differ_are_told_but_for_those_that_always_do() {
+        let state = |object: Value| State::from([(ObjectId::new("/pods", "a/b"), object)]);
+        let one = state(json!({"a": {"b": 1, "c": [1, 2]}, "d": 1}));
+        let other = state(json!({"a": {"b": 2, "c": [1, 3]}, "e": 1}));
+        let places = |volatile: &Volatile| -> Vec<String> {
+            differences(&one, &other, volatile).into_iter().map(|one| one.field).collect()
+        };
+        assert_eq!(places(&Volatile::default()), ["/a/b", "/a/c/1", "/d", "/e"]);
+        let mut volatile = Volatile::default();
+        volatile.learn(&one, &state(json!({"a": {"b": 3, "c": [4, 2]}, "d": 1})));
+        assert_eq!(places(&volatile), ["/a/c/1", "/d", "/e"]);
+    }
+}
