@@ -9,7 +9,10 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use crate::run::{find, run, target, workspace};
+use crate::{
+    run::{find, run, target, workspace},
+    tools::Tool,
+};
 
 /// A folder with programs of these two names.
 pub(crate) struct Assets(PathBuf);
@@ -107,6 +110,12 @@ pub(crate) fn start_and_stop(go: &Path, assets: &Assets, runs: u16) -> Result<St
         bail!("startstop failed ({})", output.status);
     }
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+}
+
+/// The operator whose bugs can be switched on, built; or why there is none.
+pub(crate) fn press() -> Tool {
+    let go = go()?;
+    build(&go, "press").map_err(|error| format!("the press does not build: {error:#}"))
 }
 
 /// Builds a command of the module (`cmd/NAME`); gives where it is.

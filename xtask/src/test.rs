@@ -162,7 +162,7 @@ struct Client {
     tool: fn() -> Tool,
 }
 
-fn clients() -> [Client; 9] {
+fn clients() -> [Client; 10] {
     [
         Client { tests: "kubectl::", variable: "KUBECTL", tool: tools::kubectl },
         Client { tests: "tutorials::", variable: "KUBECTL", tool: tools::kubectl },
@@ -173,5 +173,6 @@ fn clients() -> [Client; 9] {
         Client { tests: "registry::", variable: "DOCKER_REGISTRY", tool: tools::docker_registry },
         Client { tests: "python::", variable: "PYTHON_WITH_CLIENT", tool: tools::python_with_client },
         Client { tests: "view::", variable: "CHROMIUM", tool: tools::chromium },
+        Client { tests: "trial::", variable: "PRESS", tool: envtest::press },
     ]
 }

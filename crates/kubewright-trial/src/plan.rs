@@ -132,8 +132,10 @@ impl Fault {
 pub enum Disturbance {
     /// The program is killed after so many of its writes, and started again.
     Kill(u64),
-    /// The same, and before it is started again this happens.
+    /// The same, and before it is started again this happens. With 0 it is away before the act, and this happens first.
     KillAnd(u64, Box<Act>),
+    /// One write, the so-manieth, meets a fault of writes.
+    OneWrite(Fault, u64),
     /// A fault for some seconds, on one resource (`<group>/<plural>`) or on all; a seed says which requests it strikes, without it
     /// strikes all.
     Fault(Fault, Option<String>, Option<u64>),
@@ -235,9 +237,12 @@ impl fmt::Display for Disturbance {
         match self {
             Self::Kill(0) => f.write_str("killed before its first write and started again"),
             Self::Kill(writes) => write!(f, "killed after write {writes} and started again"),
+            Self::KillAnd(0, act) => write!(f, "killed before that, and {act}, then it is started again"),
             Self::KillAnd(writes, act) => {
                 write!(f, "killed after write {writes}, then {act}, then it is started again")
             }
+            Self::OneWrite(Fault::LateAnswer, number) => write!(f, "the answer to write {number} is lost"),
+            Self::OneWrite(_, number) => write!(f, "write {number} fails with 500"),
             Self::Fault(fault, resource, seed) => {
                 f.write_str(fault.words())?;
                 if let Some(resource) = resource {

@@ -18,6 +18,8 @@ const KILLS: u64 = 60;
 const CHILDREN: usize = 12;
 /// The most fields of one object that somebody changes.
 const FIELDS: usize = 6;
+/// How many fields of the samples are changed after somebody has added to an object.
+const EXTENDED: usize = 4;
 /// The most changes of the samples.
 const CHANGES: usize = 60;
 /// How many plans of random faults there are of a kind.
@@ -38,12 +40,13 @@ pub fn undisturbed(number: usize) -> Plan {
 pub fn plans(known: &Known, story: &Story, changes: &[Change]) -> Vec<Group> {
     let children = children(known);
     let changes: Vec<Change> = changes.iter().take(CHANGES).cloned().collect();
-    let kinds: [Vec<Group>; 8] = [
+    let kinds: [Vec<Group>; 9] = [
         restarts(),
         kills(story),
+        single_failures(story),
         deleted(&children),
         wishes(&changes),
-        faults(story),
+        faults(story, &changes),
         meddling(&children, story, &changes),
         strangers(known, story),
         surroundings(&children),
@@ -95,6 +98,24 @@ fn kills(story: &Story) -> Vec<Group> {
     plans
 }
 
+/// Each of its writes fails once, or is done and not answered.
+fn single_failures(story: &Story) -> Vec<Group> {
+    let at_create = writes(story, |act| matches!(act, Act::Create(_)));
+    let at_delete = writes(story, |act| *act == Act::DeleteSamples);
+    let mut plans = Vec::new();
+    for (name, fault) in [("fail", Fault::Error), ("unanswered", Fault::LateAnswer)] {
+        for number in 1..=at_create {
+            let create = Step::create().under(Disturbance::OneWrite(fault, number));
+            plans.push(single(Plan::new(format!("{name}/create/{number}"), [create, Step::delete()])));
+        }
+        for number in 1..=at_delete {
+            let delete = Step::delete().under(Disturbance::OneWrite(fault, number));
+            plans.push(single(Plan::new(format!("{name}/delete/{number}"), [Step::create(), delete])));
+        }
+    }
+    plans
+}
+
 /// What the operator has made of the samples.
 fn children(known: &Known) -> Vec<(ObjectId, Value)> {
     let Some(state) = known.expected.get(&Wish::Samples) else { return Vec::new() };
@@ -137,10 +158,16 @@ fn wishes(changes: &[Change]) -> Vec<Group> {
         if change.is_hostile {
             return single(both);
         }
-        let fresh = Step::new(Act::Create(Some(change.clone())), wish);
-        vec![Plan::new(format!("fresh/{change}"), [fresh, Step::delete()]), both]
+        vec![fresh(change), both]
     };
     changes.iter().map(group).collect()
+}
+
+/// The plan that shows what the operator comes to when it is asked for a change from the start.
+#[must_use]
+pub fn fresh(change: &Change) -> Plan {
+    let create = Step::new(Act::Create(Some(change.clone())), Wish::Changed(change.clone()));
+    Plan::new(format!("fresh/{change}"), [create, Step::delete()])
 }
 
 /// The collections that the program writes.
@@ -149,18 +176,27 @@ fn written(story: &Story) -> BTreeSet<String> {
     story.writes.iter().filter(is_work).map(|write| write.id.collection.clone()).collect()
 }
 
-/// Faults of the API server: on all requests by chance, and on each resource without exception.
-fn faults(story: &Story) -> Vec<Group> {
+/// Faults of the API server: on the writes and the watches of each resource without exception, and on all requests by chance.
+fn faults(story: &Story, changes: &[Change]) -> Vec<Group> {
     let mut plans = Vec::new();
-    let mut add = |name: String, disturbance: &Disturbance| {
+    let at_both_ends = |name: String, disturbance: &Disturbance| {
         let steps = [Step::create().under(disturbance.clone()), Step::delete().under(disturbance.clone())];
-        plans.push(single(Plan::new(name, steps)));
+        single(Plan::new(name, steps))
     };
     for collection in written(story) {
-        for fault in [Fault::StaleWatch, Fault::Error] {
-            let resource = crate::story::resource(&collection);
-            let disturbance = Disturbance::Fault(fault, Some(collection.clone()), None);
-            add(format!("fault/{}/{resource}", fault.name()), &disturbance);
+        let resource = crate::story::resource(&collection);
+        let fault = |fault| Disturbance::Fault(fault, Some(collection.clone()), None);
+        for kind in [Fault::StaleWatch, Fault::Error] {
+            plans.push(at_both_ends(format!("fault/{}/{resource}", kind.name()), &fault(kind)));
+        }
+        if let Some(change) = simplest(changes) {
+            let there = Step::new(Act::Change(Some(change.clone())), Wish::Changed(change.clone()));
+            let steps = [
+                Step::create(),
+                there.under(fault(Fault::Error)),
+                Step::new(Act::Change(None), Wish::Samples),
+            ];
+            plans.push(single(Plan::new(format!("fault/error/{resource}/change"), steps)));
         }
     }
     for seed in 0..SEEDS {
@@ -174,28 +210,41 @@ fn faults(story: &Story) -> Vec<Group> {
                     | Fault::LateAnswer
                     | Fault::DropWatch
             );
+            let name = match by_chance {
+                true => format!("fault/{}/{seed}", fault.name()),
+                false => format!("fault/{}", fault.name()),
+            };
             if by_chance || seed == 0 {
-                let name = if by_chance {
-                    format!("fault/{}/{seed}", fault.name())
-                } else {
-                    format!("fault/{}", fault.name())
-                };
-                add(name, &Disturbance::Fault(fault, None, by_chance.then_some(seed)));
+                plans.push(at_both_ends(name, &Disturbance::Fault(fault, None, by_chance.then_some(seed))));
             }
         }
     }
     plans
 }
 
+/// A change that somebody may want, rather one that sets something than one that takes it away.
+fn simplest(changes: &[Change]) -> Option<&Change> {
+    changes.iter().filter(|change| !change.is_hostile).min_by_key(|change| change.value.is_none())
+}
+
+/// A change that somebody may want of each of the first fields.
+fn of_each_field(changes: &[Change]) -> Vec<&Change> {
+    let mut fields = BTreeSet::new();
+    let wanted = changes.iter().filter(|change| !change.is_hostile && change.value.is_some());
+    wanted.filter(|change| fields.insert(&change.field)).take(EXTENDED).collect()
+}
+
 /// Somebody adds to its objects, and a user changes the sample afterwards.
 fn meddling(children: &[(ObjectId, Value)], story: &Story, changes: &[Change]) -> Vec<Group> {
     let mut plans = Vec::new();
-    let change =
-        changes.iter().filter(|change| !change.is_hostile).min_by_key(|change| change.value.is_none());
+    let changes = of_each_field(changes);
     for (id, object) in children {
         let mut steps = vec![Step::create(), Step::new(Act::Extend(id.clone()), Wish::Samples)];
-        if let Some(change) = change {
-            steps.push(Step::new(Act::Change(Some(change.clone())), Wish::Changed(change.clone())));
+        for change in &changes {
+            let wish = Wish::Changed((*change).clone());
+            steps.push(Step::new(Act::Change(Some((*change).clone())), wish));
+        }
+        if !changes.is_empty() {
             steps.push(Step::new(Act::Change(None), Wish::Samples));
         }
         plans.push(single(Plan::new(format!("extended/{}", name(id)), steps)));

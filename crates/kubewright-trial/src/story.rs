@@ -5,7 +5,10 @@ use std::{fmt, time::Duration};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{plan::Plan, state::State};
+use crate::{
+    plan::{Act, Plan, Step},
+    state::State,
+};
 
 /// Name of an object: its collection and its key in it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -225,6 +228,15 @@ pub struct Story {
 }
 
 impl Story {
+    /// Whether the API server has let something of the plan be tried: users, or who meddles, may ask for what it refuses.
+    #[must_use]
+    pub fn was_tried(&self) -> bool {
+        let refused = self.steps.iter().filter(|step| step.refused.is_some()).count();
+        let is_ordinary = |step: &&Step| matches!(step.act, Act::Create(None) | Act::DeleteSamples);
+        let ordinary = self.plan.steps.iter().take(self.steps.len()).filter(is_ordinary).count();
+        refused == 0 || self.steps.len() - refused > ordinary
+    }
+
     /// The writes between two moments.
     pub fn writes_in(&self, step: &Passed) -> impl Iterator<Item = &Write> {
         self.writes.iter().filter(move |one| one.at >= step.from && one.at <= step.until)

@@ -21,5 +21,6 @@ mod recordings;
 mod registry;
 mod ship;
 mod telemetry;
+mod trial;
 mod tutorials;
 mod view;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use kube::{
     Api, ResourceExt,
     api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams},
@@ -96,12 +96,8 @@ impl<'a> Actor<'a> {
     async fn create(&mut self, change: Option<&Change>) -> anyhow::Result<Acted> {
         for (number, sample) in self.samples.iter().enumerate() {
             let changed = changed(sample, change.filter(|change| change.sample == number))?;
-            match self.make(&changed).await? {
-                Acted::Refused(why) if change.is_none() => {
-                    return Err(anyhow!("{} cannot be created: {why}", crate::access::called(sample)));
-                }
-                Acted::Refused(why) => return Ok(Acted::Refused(why)),
-                Acted::Done => {}
+            if let Acted::Refused(why) = self.make(&changed).await? {
+                return Ok(Acted::Refused(format!("{}: {why}", crate::access::called(sample))));
             }
         }
         Ok(Acted::Done)

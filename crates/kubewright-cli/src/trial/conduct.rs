@@ -14,7 +14,7 @@ use kubewright_trial::{
     finding::{Check, Finding, Findings, Severity},
     judge::{Rule, judge, unused},
     known::Known,
-    plan::{Plan, Wish},
+    plan::{Act, Plan, Wish},
     planner::{self, Group},
     story::{Request, Rest, Story},
     wish::{self, Change},
@@ -168,11 +168,18 @@ impl Trial<'_> {
     ) -> anyhow::Result<(Story, Vec<String>, Option<BTreeSet<u16>>)> {
         let first = self.run(&planner::undisturbed(1)).await?;
         *self.known.lock() = Known::of(first.samples.clone());
+        let tail = || first.story.lives.last().map(|life| life.tail.clone()).unwrap_or_default();
+        if first.story.steps.first().is_some_and(|step| step.rest == Rest::Exited) {
+            bail!("the program ends before it is asked for anything; it said last:\n{}", tail());
+        }
         if first.story.steps.iter().any(|step| step.rest == Rest::Silent) {
-            let tail = first.story.lives.last().map(|life| life.tail.clone()).unwrap_or_default();
+            let tail = tail();
             bail!(
                 "the program has not spoken to its control plane in time: it has to find it by $KUBECONFIG; it said last:\n{tail}"
             );
+        }
+        if let Some(why) = first.story.steps.iter().find_map(|step| step.refused.as_ref()) {
+            bail!("sample {why}");
         }
         self.known.lock().learn(&first.story);
         self.pace.rest = rest(&first.story, self.options.pace.rest);
@@ -256,8 +263,9 @@ impl Trial<'_> {
     }
 
     async fn plan(&self, plan: &Plan) -> anyhow::Result<Outcome> {
+        self.learn_wishes(plan).await?;
         let run = self.run(plan).await?;
-        if run.story.steps.iter().any(|step| step.refused.is_some()) {
+        if !run.story.was_tried() {
             return Ok(Outcome::Refused);
         }
         if plan.is_undisturbed() && matches!(plan.steps[0].wish, Wish::Changed(_)) {
@@ -283,6 +291,19 @@ impl Trial<'_> {
             (finding, (seen, runs))
         });
         Ok(Outcome::Ran(counted.collect(), recording))
+    }
+
+    /// Learns what the operator comes to when it is asked from the start for what a plan asks for later.
+    async fn learn_wishes(&self, plan: &Plan) -> anyhow::Result<()> {
+        for step in plan.steps.iter().filter(|step| !matches!(step.act, Act::Create(_))) {
+            let Wish::Changed(change) = &step.wish else { continue };
+            if change.is_hostile || self.known.lock().expected.contains_key(&step.wish) {
+                continue;
+            }
+            let run = self.run(&planner::fresh(change)).await?;
+            self.known.lock().learn(&run.story);
+        }
+        Ok(())
     }
 
     /// The findings of a run; alike ones once.
@@ -391,7 +412,7 @@ pub(super) fn weighed(
 ) -> Vec<kubewright_trial::finding::Folded> {
     for one in &mut findings {
         if one.seen.1 > 2 && one.seen.0 == 1 {
-            one.severity = one.severity.min(Severity::Note);
+            one.severity = one.severity.min(Severity::Warning);
         }
     }
     findings.sort_by_key(|one| (one.is_known, std::cmp::Reverse(one.severity), one.finding.check));

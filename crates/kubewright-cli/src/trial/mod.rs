@@ -180,6 +180,8 @@ const EXPLANATION: &str = "Each run has a control plane of its own, on which the
   restart, touch, again
                 the program starts anew at rest; the samples get an annotation; they are created a second time
   kill          the program is killed after each of its writes, and the samples are deleted while it is away
+  fail, unanswered
+                each of its writes fails once; or is carried out, and the answer is lost
   deleted       each object that it made is deleted by somebody, at rest and just before the samples go
   changed       fields of its objects that it owns are changed by somebody
   extended      somebody adds a label, an annotation and an owner reference to its objects

@@ -22,6 +22,16 @@ pub(super) fn no_more_writes(user: &str, after: u64) -> Rule {
     Rule::new(fault).on(work(user).verbs(WRITES)).at(Schedule { after, ..Schedule::always() })
 }
 
+/// One write of a user, the so-manieth, fails; or is done and not answered.
+pub(super) fn one_write(fault: Fault, number: u64, user: &str) -> Rule {
+    let fault = match fault {
+        Fault::LateAnswer => ApiFault::Timeout { done: true, answer: NoAnswer::Cut },
+        _ => ApiFault::Error { code: 500, reason: None, message: None },
+    };
+    let once = Schedule { after: number.saturating_sub(1), ..Schedule::default() };
+    Rule::new(fault).on(work(user).verbs(WRITES)).at(once)
+}
+
 /// The rules of a fault that a user meets, on one resource (`<group>/<plural>`) or on all; a seed makes it strike at times.
 pub(super) fn rules(fault: Fault, resource: Option<&str>, seed: Option<u64>, user: &str) -> Vec<Rule> {
     let mut meant = work(user);

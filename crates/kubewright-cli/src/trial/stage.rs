@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use anyhow::Context;
 use kubewright_cluster::{
-    admin::{Admin, RuleId},
+    admin::{Admin, Match, RuleId},
     journal::Journal,
     recording::Recording,
 };
@@ -31,6 +31,9 @@ use crate::{
 
 /// How often it is looked whether all is at rest.
 const PAUSE: Duration = Duration::from_millis(25);
+/// How long a program asks for nothing when it has started, and how long it is waited for that.
+const STARTED: Duration = Duration::from_millis(300);
+const LONGEST_START: Duration = Duration::from_secs(10);
 /// How long a Deployment waits before it starts again what has ended.
 const AGAIN: Duration = Duration::from_millis(500);
 /// How often the program is started again when it ends by itself.
@@ -100,10 +103,13 @@ async fn on(
         requested: false,
         meets_faults: false,
     };
+    stage.started().await?;
     let mut steps = Vec::new();
     for step in &plan.steps {
         let passed = stage.step(step).await?;
-        let goes_on = passed.rest == Rest::Quiet && passed.refused.is_none();
+        // One field of an object that cannot be changed says nothing of the others.
+        let is_taken = passed.refused.is_none() || matches!(step.act, Act::ChangeObject(..));
+        let goes_on = passed.rest == Rest::Quiet && is_taken;
         steps.push(passed);
         if !goes_on {
             break;
@@ -153,8 +159,23 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
                 self.act(&step.act).await?
             }
             Some(Disturbance::Kill(writes)) => self.killed(&step.act, *writes, None).await?,
+            Some(Disturbance::KillAnd(0, meanwhile)) => {
+                self.kill().await;
+                let refused = self.act(meanwhile).await?.or(self.act(&step.act).await?);
+                self.begin()?;
+                refused
+            }
             Some(Disturbance::KillAnd(writes, meanwhile)) => {
                 self.killed(&step.act, *writes, Some(meanwhile)).await?
+            }
+            Some(Disturbance::OneWrite(fault, number)) => {
+                self.meets_faults = true;
+                let rule = self.admin.inject(rules::one_write(*fault, *number, &self.witness.user));
+                let refused = self.act(&step.act).await?;
+                let rested = if refused.is_none() { Some(self.rests(step).await?) } else { None };
+                self.admin.remove_fault(rule);
+                let (rest, state) = rested.unwrap_or_else(|| (Rest::Quiet, State::new()));
+                return Ok(Passed { from, until: self.now(), rest, state, refused });
             }
             Some(Disturbance::Fault(fault, resource, seed)) => {
                 self.meets_faults = true;
@@ -177,6 +198,23 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
             None => self.rests(step).await?,
         };
         Ok(Passed { from, until: self.now(), rest, state, refused })
+    }
+
+    /// Waits until the program has asked for what it watches and is quiet: what goes wrong is to meet it at work, not at its start.
+    async fn started(&mut self) -> anyhow::Result<()> {
+        let (mut seen, mut quiet_since) = (u64::MAX, Instant::now());
+        let deadline = Instant::now() + LONGEST_START;
+        while Instant::now() < deadline && self.look_after_program().await? {
+            let of_program = self.requests();
+            if of_program != seen || of_program == 0 {
+                (seen, quiet_since) = (of_program, Instant::now());
+            }
+            if quiet_since.elapsed() >= STARTED {
+                break;
+            }
+            sleep(PAUSE).await;
+        }
+        Ok(())
     }
 
     async fn act(&mut self, act: &Act) -> anyhow::Result<Option<String>> {
@@ -219,10 +257,14 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
 
     /// Whether the program has made a request since it was started for the first time.
     fn speaks(&mut self) -> bool {
-        let of_program =
-            kubewright_cluster::admin::Match { user: Some(self.witness.user.clone()), ..Default::default() };
-        self.requested = self.requested || !self.admin.requests(&of_program, 1).requests.is_empty();
+        self.requested = self.requested || self.requests() > 0;
         self.requested
+    }
+
+    /// How many requests the program has made.
+    fn requests(&self) -> u64 {
+        let of_program = Match { user: Some(self.witness.user.clone()), ..Match::default() };
+        self.admin.requests(&of_program, 0).counts.iter().map(|count| count.count).sum()
     }
 
     fn begin(&mut self) -> anyhow::Result<()> {

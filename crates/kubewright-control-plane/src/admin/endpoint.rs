@@ -179,7 +179,7 @@ fn requests(admin: &Admin, query: &str) -> Result<Value, ApiError> {
                     .parse()
                     .map_err(|_| ApiError::bad_request(format!("the limit {value:?} is no number")))?;
             }
-            "verbs" => {
+            "verbs" | "except" => {
                 wanted.insert(key.into_owned(), value.split(',').collect());
             }
             _ => {

@@ -21,8 +21,8 @@ pub fn judge(story: &Story, known: &Known) -> Vec<Finding> {
     let mut found = program(story);
     for (step, passed) in story.plan.steps.iter().zip(&story.steps) {
         if passed.refused.is_some() {
-            // What users cannot ask for need not be answered.
-            break;
+            // What nobody can ask for need not be answered.
+            continue;
         }
         let scene = Scene { story, step, passed, known };
         found.extend(requests::judge(&scene));
@@ -48,7 +48,7 @@ impl Scene<'_> {
 
     /// Whether the program meets faults of the server in this step.
     fn has_fault(&self) -> bool {
-        matches!(self.step.disturbance, Some(Disturbance::Fault(..)))
+        matches!(self.step.disturbance, Some(Disturbance::Fault(..) | Disturbance::OneWrite(..)))
     }
 
     fn timeline(&self) -> Vec<String> {
@@ -58,8 +58,11 @@ impl Scene<'_> {
 
 /// How the program ended. Under faults it may end to be started again, as a Deployment does; it may never panic.
 fn program(story: &Story) -> Vec<Finding> {
-    let meets_faults =
-        story.plan.steps.iter().any(|step| matches!(step.disturbance, Some(Disturbance::Fault(..))));
+    let meets_faults = story
+        .plan
+        .steps
+        .iter()
+        .any(|step| matches!(step.disturbance, Some(Disturbance::Fault(..) | Disturbance::OneWrite(..))));
     let mut found = Vec::new();
     for life in &story.lives {
         if let Some(line) = life.panics.first() {

@@ -110,7 +110,9 @@ fn looping(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
         return Vec::new();
     }
     let begin = scene.passed.until.saturating_sub(AT_REST);
-    let last = requests.iter().copied().filter(|one| one.at >= begin && one.verb != "watch");
+    // What fails is judged by its back-off.
+    let is_answered = |one: &&Request| one.code.is_some_and(|code| code < 400) && one.verb != "watch";
+    let last = requests.iter().copied().filter(|one| one.at >= begin).filter(is_answered);
     let busy = by(last, kind_of).into_iter().filter(|(_, all)| all.len() > LOOP);
     let told = busy.map(|(kind, all)| {
         let message =

@@ -56,14 +56,16 @@ impl Rule {
 }
 
 /// Rights that no request of any run needed. What is written for the garbage collector's sake (`finalizers`) is used without a
-/// request; leases and Events are upkeep.
+/// request; leases, Events and the
+/// reviews of who asks for metrics are upkeep.
 #[must_use]
 pub fn unused(rules: &[Rule], requests: &[Request]) -> Vec<Finding> {
     let mut by_resource: std::collections::BTreeMap<String, Vec<&str>> = std::collections::BTreeMap::new();
     for rule in rules {
         let name = resource(&format!("{}/{}", rule.group, rule.resource));
-        let is_upkeep =
-            matches!(&*rule.resource, "leases" | "events") || rule.resource.ends_with("/finalizers");
+        let is_upkeep = matches!(&*rule.resource, "leases" | "events")
+            || rule.resource.ends_with("/finalizers")
+            || rule.resource.ends_with("reviews");
         if !is_upkeep && !requests.iter().any(|request| rule.allows(request)) {
             by_resource.entry(name).or_default().push(&rule.verb);
         }
