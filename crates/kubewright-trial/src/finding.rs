@@ -44,6 +44,8 @@ pub enum Check {
     Rights,
     /// 400 or 422 for what the program writes.
     Schema,
+    /// The same, for what a user asked for: the schema of the kind lets through what the operator cannot do.
+    LaxSchema,
     /// Requests without a pause.
     HotLoop,
     /// An operation that fails is tried again without a pause.
@@ -76,12 +78,13 @@ pub enum Check {
 
 impl Check {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Crash,
         Self::Rest,
         Self::FailsAtRest,
         Self::Rights,
         Self::Schema,
+        Self::LaxSchema,
         Self::HotLoop,
         Self::BackOff,
         Self::State,
@@ -107,6 +110,7 @@ impl Check {
             Self::FailsAtRest => "fails-at-rest",
             Self::Rights => "rights",
             Self::Schema => "schema",
+            Self::LaxSchema => "lax-schema",
             Self::HotLoop => "hot-loop",
             Self::BackOff => "back-off",
             Self::State => "state",
@@ -133,6 +137,7 @@ impl Check {
             Self::FailsAtRest => "nothing fails again and again",
             Self::Rights => "its role allows what it does (no 403)",
             Self::Schema => "what it writes is valid (no 400, no 422)",
+            Self::LaxSchema => "the schema of its kind lets through what it can do, and no more",
             Self::HotLoop => "it does not ask without a pause",
             Self::BackOff => "what fails is tried again with a back-off",
             Self::State => "the state it ends in is a function of what was asked for",
@@ -154,7 +159,7 @@ impl Check {
     #[must_use]
     pub fn severity(self) -> Severity {
         match self {
-            Self::UnusedRights | Self::NoOp | Self::FieldDrift => Severity::Note,
+            Self::UnusedRights | Self::NoOp | Self::FieldDrift | Self::LaxSchema => Severity::Note,
             Self::Additions | Self::Drift | Self::Restart | Self::HotLoop | Self::Strangers => {
                 Severity::Warning
             }
@@ -211,7 +216,7 @@ pub struct Findings(BTreeMap<(Check, String), Folded>);
 
 impl Findings {
     /// Adds the findings of a plan's run. `seen`: in how many of how many runs of the plan.
-    pub fn add(&mut self, plan: &Plan, recording: Option<&str>, finding: Finding, seen: (usize, usize)) {
+    pub fn add(&mut self, plan: &Plan, recording: Option<&str>, finding: &Finding, seen: (usize, usize)) {
         let key = (finding.check, finding.subject.clone());
         let folded = || Folded {
             severity: finding.check.severity(),

@@ -186,13 +186,11 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
+/// Takes a place with both values.
+type Found<'a> = dyn FnMut(&str, Option<&Value>, Option<&Value>) + 'a;
+
 /// Tells the smallest places at which two values differ.
-fn compare(
-    one: &Value,
-    other: &Value,
-    path: &str,
-    found: &mut dyn FnMut(&str, Option<&Value>, Option<&Value>),
-) {
+fn compare(one: &Value, other: &Value, path: &str, found: &mut Found<'_>) {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {
             let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
@@ -232,7 +230,9 @@ mod tests {
     fn map(name: &str, uid: &str, more: &Value) -> Value {
         let mut object =
             json!({"kind": "ConfigMap", "metadata": {"name": name, "namespace": "a", "uid": uid}});
-        object.as_object_mut().zip(more.as_object()).map(|(object, more)| object.extend(more.clone()));
+        if let (Some(object), Some(more)) = (object.as_object_mut(), more.as_object()) {
+            object.extend(more.clone());
+        }
         object
     }
 

@@ -47,6 +47,29 @@ impl Inputs {
     }
 }
 
+impl Inputs {
+    /// The environment that the operator's Deployment gives its first container: what is said as a value, and the name and namespace of
+    /// the pod. What comes from Secrets and ConfigMaps is left out.
+    pub(crate) fn environment(&self) -> Vec<(String, String)> {
+        let deployment = self.needed.iter().find(|one| is_program(one));
+        let place = "/spec/template/spec/containers/0/env";
+        let variables = deployment.and_then(|one| one.data.pointer(place)).and_then(Value::as_array);
+        let namespace = deployment.and_then(|one| one.metadata.namespace.clone());
+        let namespace = namespace.unwrap_or_else(|| "default".to_owned());
+        let value = |variable: &Value| {
+            let name = variable["name"].as_str()?.to_owned();
+            let value = match variable["valueFrom"]["fieldRef"]["fieldPath"].as_str() {
+                Some("metadata.namespace") => namespace.clone(),
+                Some("metadata.name") => deployment?.metadata.name.clone()?,
+                Some(_) => return None,
+                None => variable["value"].as_str()?.to_owned(),
+            };
+            Some((name, value))
+        };
+        variables.into_iter().flatten().filter_map(value).collect()
+    }
+}
+
 /// Whether an object runs a program; the one that is rendered runs on this machine instead.
 pub(crate) fn is_program(object: &DynamicObject) -> bool {
     object.types.as_ref().is_some_and(|types| matches!(&*types.kind, "Deployment" | "StatefulSet"))
@@ -111,4 +134,25 @@ fn object(json: Value) -> anyhow::Result<DynamicObject> {
         bail!("a {kind} has no metadata.name");
     }
     Ok(object)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_environment_of_the_deployment_is_the_programs() {
+        let variables = json!([
+            {"name": "IMAGE", "value": "x:1"},
+            {"name": "NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
+            {"name": "PASSWORD", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}},
+        ]);
+        let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "m", "namespace": "system"},
+            "spec": {"template": {"spec": {"containers": [{"name": "manager", "env": variables}]}}}});
+        let inputs = Inputs { needed: objects(vec![deployment]).expect("an object"), given: Vec::new() };
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(inputs.environment(), [pair("IMAGE", "x:1"), pair("NAMESPACE", "system")]);
+    }
 }

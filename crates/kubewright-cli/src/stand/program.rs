@@ -33,24 +33,37 @@ pub(crate) struct OperatorCommand {
     words: Vec<OsString>,
     /// Whether it is an operator of the SDK, which takes the kubeconfig as a flag.
     is_of_sdk: bool,
+    /// Variables that it gets where they are not set.
+    environment: Vec<(String, String)>,
 }
 
 impl OperatorCommand {
     /// A program with its arguments.
     pub(crate) fn foreign(program: &str, arguments: &[String]) -> Self {
         let words = std::iter::once(program.into()).chain(arguments.iter().map(Into::into));
-        Self { words: words.collect(), is_of_sdk: false }
+        Self { words: words.collect(), is_of_sdk: false, environment: Vec::new() }
     }
 
     /// A line that a shell reads.
     pub(crate) fn shell(line: &str) -> Self {
-        Self { words: ["sh", "-c", line].map(OsString::from).to_vec(), is_of_sdk: false }
+        Self {
+            words: ["sh", "-c", line].map(OsString::from).to_vec(),
+            is_of_sdk: false,
+            environment: Vec::new(),
+        }
     }
 
     /// The program of a project, with the objects that it says it needs.
     pub(crate) fn of_project(program: &Program, needed: &[Value]) -> Self {
         let words = [program.path().as_os_str().to_owned(), "run".into()].into_iter();
-        Self { words: words.chain(webhooks::off(needed)).collect(), is_of_sdk: true }
+        Self { words: words.chain(webhooks::off(needed)).collect(), is_of_sdk: true, environment: Vec::new() }
+    }
+
+    /// With these variables, but for those that are set for this process.
+    pub(crate) fn with_environment(mut self, environment: Vec<(String, String)>) -> Self {
+        self.environment = environment;
+        self.environment.retain(|(name, _)| std::env::var_os(name).is_none());
+        self
     }
 
     /// Starts it in a process group of its own, with the kubeconfig of its account.
@@ -63,6 +76,7 @@ impl OperatorCommand {
         if self.is_of_sdk {
             command.arg("--kubeconfig").arg(kubeconfig);
         }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.env("KUBECONFIG", kubeconfig).env("ENABLE_WEBHOOKS", "false");
         for variable in ["KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"] {
             command.env_remove(variable);

@@ -125,7 +125,7 @@ pub(super) async fn conduct(
                         let names: BTreeSet<&str> = found.iter().map(|(one, _)| one.check.name()).collect();
                         let told = names.into_iter().collect::<Vec<_>>().join(", ");
                         for (finding, seen) in found {
-                            findings.add(&plan, recording.as_deref(), finding, seen);
+                            findings.add(&plan, recording.as_deref(), &finding, seen);
                         }
                         told
                     }
@@ -138,7 +138,7 @@ pub(super) async fn conduct(
             let requests: Vec<Request> = trial.requests.lock().values().cloned().collect();
             let nothing = Plan::new("all", []);
             let unused = unused(&rights(setting), &requests);
-            unused.into_iter().for_each(|finding| findings.add(&nothing, None, finding, (1, 1)));
+            unused.into_iter().for_each(|finding| findings.add(&nothing, None, &finding, (1, 1)));
         }
     }
     let known = trial.known.lock();
@@ -204,7 +204,7 @@ impl Trial<'_> {
             let run = &stories[number];
             let recording = self.keep(&run.story.plan, run.recording.as_ref())?;
             self.confirmed.lock().insert(key);
-            findings.add(&run.story.plan, recording.as_deref(), finding, (times, count));
+            findings.add(&run.story.plan, recording.as_deref(), &finding, (times, count));
         }
         // A port on which it listens in each run is fixed.
         let ports: Option<Vec<BTreeSet<u16>>> = stories.iter().map(|run| run.ports.clone()).collect();
@@ -297,7 +297,7 @@ impl Trial<'_> {
     async fn learn_wishes(&self, plan: &Plan) -> anyhow::Result<()> {
         for step in plan.steps.iter().filter(|step| !matches!(step.act, Act::Create(_))) {
             let Wish::Changed(change) = &step.wish else { continue };
-            if change.is_hostile || self.known.lock().expected.contains_key(&step.wish) {
+            if change.is_hostile || self.known.lock().knows(&step.wish) {
                 continue;
             }
             let run = self.run(&planner::fresh(change)).await?;
@@ -324,11 +324,7 @@ impl Trial<'_> {
         let name: String =
             plan.name.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).take(120).collect();
         let path = folder.join(format!("{name}.jsonl"));
-        let header = Header {
-            seed: None,
-            notes: vec![format!("kubewright trial: {}", plan.name)],
-            ..Header::default()
-        };
+        let header = Header { seed: None, notes: vec![format!("kubewright trial: {}", plan.name)] };
         write(&path, recording, &header).with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Some(path.display().to_string()))
     }

@@ -154,7 +154,8 @@ pub(crate) async fn trial(args: &TrialArgs) -> anyhow::Result<ExitCode> {
         Some(text) => named_account(text)?,
         None => inputs.account()?,
     };
-    let setting = Setting { inputs, account, command: sources.command };
+    let command = sources.command.with_environment(inputs.environment());
+    let setting = Setting { inputs, account, command };
     let told = format!("service account: {}/{}", setting.account.0, setting.account.1);
     for line in sources.told.iter().chain([&told]) {
         tell(line);

@@ -9,7 +9,7 @@ mod writes;
 use crate::{
     finding::Finding,
     known::Known,
-    plan::{Disturbance, Step, Wish},
+    plan::{Act, Disturbance, Step, Wish},
     story::{Passed, Story},
 };
 
@@ -49,6 +49,11 @@ impl Scene<'_> {
     /// Whether the program meets faults of the server in this step.
     fn has_fault(&self) -> bool {
         matches!(self.step.disturbance, Some(Disturbance::Fault(..) | Disturbance::OneWrite(..)))
+    }
+
+    /// Whether somebody else has an object under a name that the operator wants.
+    fn has_stranger(&self) -> bool {
+        self.story.plan.steps.iter().any(|step| matches!(step.act, Act::Occupy(..)))
     }
 
     fn timeline(&self) -> Vec<String> {

@@ -158,7 +158,10 @@ fn left(scene: &Scene<'_>) -> Vec<Finding> {
     }
     if let (true, Some(expected)) = (found.is_empty(), scene.known.expected.get(&Wish::Nothing)) {
         let all = differences(expected, &without_additions(state), &scene.known.volatile);
-        let all: Vec<Difference> = all.into_iter().filter(|one| !strangers(&one.id)).collect();
+        // What is gone that stayed in another run is no loss.
+        let is_left =
+            |one: &Difference| !strangers(&one.id) && (!one.field.is_empty() || one.reached.is_some());
+        let all: Vec<Difference> = all.into_iter().filter(is_left).collect();
         if let Some(first) = all.first() {
             let (subject, message) = (subject(first), first.text());
             found.push(finding(scene, Check::State, subject, message, all));
@@ -181,9 +184,8 @@ fn subject(difference: &Difference) -> String {
 
 /// Where the state is not that of a run in which nothing went wrong.
 fn differing(scene: &Scene<'_>) -> Vec<Finding> {
-    let has_stranger = scene.story.plan.steps.iter().any(|step| matches!(step.act, Act::Occupy(..)));
     let Some(expected) = scene.known.expected.get(&scene.step.wish) else { return Vec::new() };
-    if has_stranger {
+    if scene.has_stranger() {
         return Vec::new();
     }
     let mut all = differences(expected, &without_additions(&scene.passed.state), &scene.known.volatile);

@@ -31,9 +31,9 @@ fn report(known: &[String]) -> Report {
     let plan = Plan::new("kill/create/1", [Step::create().under(Disturbance::Kill(1)), Step::delete()]);
     let simple = Plan::new("touch", [Step::create()]);
     let mut findings = Findings::default();
-    findings.add(&plan, Some("trial/kill.jsonl"), finding.clone(), (2, 2));
-    findings.add(&simple, None, finding, (1, 2));
-    findings.add(&plan, None, note, (2, 2));
+    findings.add(&plan, Some("trial/kill.jsonl"), &finding, (2, 2));
+    findings.add(&simple, None, &finding, (1, 2));
+    findings.add(&plan, None, &note, (2, 2));
     Report {
         operator: "./bin/manager".to_owned(),
         command: "kubewright trial --manifests config -- ./bin/manager".to_owned(),
@@ -85,7 +85,7 @@ fn what_comes_from_a_cluster_is_text_in_html_and_xml() {
     let (html, xml) = (report.html(), report.junit());
     assert!(html.contains("&lt;script&gt;") && !html.contains("<script"), "{html}");
     assert!(xml.contains("created &lt;script&gt;\u{fffd}") && !xml.contains('\u{1b}'), "{xml}");
-    assert!(xml.contains("tests=\"19\" failures=\"1\""), "{xml}");
+    assert!(xml.contains("tests=\"20\" failures=\"1\""), "{xml}");
 }
 
 #[test]
