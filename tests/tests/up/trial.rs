@@ -74,7 +74,7 @@ fn checks(report: &Value) -> Vec<&str> {
 async fn each_bug_of_an_operator_in_go_is_found_by_the_plan_that_is_made_for_it() {
     let mut missed = Vec::new();
     for some in BUGS.chunks(AT_ONCE) {
-        let reports = join_all(some.iter().map(|(bug, plan, _)| tried(bug, &[plan]))).await;
+        let reports = join_all(some.iter().map(async |(bug, plan, _)| tried(bug, &[plan]).await)).await;
         for ((bug, _, check), (report, _)) in some.iter().zip(reports) {
             if !checks(&report).contains(check) {
                 missed.push(format!("{bug}: {check} is not among {:?}", checks(&report)));

@@ -1,13 +1,13 @@
 //! What is done to the cluster in a step.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context;
 use kube::{
     Api, ResourceExt,
     api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams},
 };
-use kubewright_cluster::journal::Journal;
+use kubewright_cluster::journal::{Journal, Written};
 use kubewright_trial::{
     judge::states::{ADDITION, OWNER},
     plan::Act,
@@ -20,6 +20,9 @@ use crate::access::{Access, Objects, object, refused};
 
 /// How often a change is tried again that conflicts with what the operator writes.
 const TRIES: usize = 20;
+
+/// The collection of the locks of leaders.
+const LEASES: &str = "coordination.k8s.io/leases";
 
 /// What became of an act.
 pub(super) enum Acted {
@@ -86,6 +89,18 @@ impl<'a> Actor<'a> {
             }
             Act::Restart | Act::Wait => Ok(Acted::Done),
         }
+    }
+
+    /// Deletes the Leases that a user holds who was killed: whoever comes after would wait until they expire, in the machine's time.
+    pub(super) async fn release_leases(&mut self, user: &str) -> anyhow::Result<()> {
+        let is_theirs =
+            |one: &Written| *one.collection == *LEASES && one.by.as_ref().is_some_and(|by| by.user == user);
+        let held: BTreeSet<String> =
+            self.journal.written(is_theirs).iter().map(|one| one.key.to_string()).collect();
+        for key in held {
+            self.delete(&ObjectId::new(LEASES, key)).await?;
+        }
+        Ok(())
     }
 
     async fn make(&mut self, object: &DynamicObject) -> anyhow::Result<Acted> {

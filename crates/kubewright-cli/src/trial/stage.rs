@@ -154,7 +154,7 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
             None => {
                 if step.act == Act::Restart {
                     self.kill().await;
-                    self.begin()?;
+                    self.begin().await?;
                 }
                 self.act(&step.act).await?
             }
@@ -162,7 +162,7 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
             Some(Disturbance::KillAnd(0, meanwhile)) => {
                 self.kill().await;
                 let refused = self.act(meanwhile).await?.or(self.act(&step.act).await?);
-                self.begin()?;
+                self.begin().await?;
                 refused
             }
             Some(Disturbance::KillAnd(writes, meanwhile)) => {
@@ -251,7 +251,7 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
         if let Some(meanwhile) = meanwhile {
             refused = refused.or(self.act(meanwhile).await?);
         }
-        self.begin()?;
+        self.begin().await?;
         Ok(refused)
     }
 
@@ -267,7 +267,9 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
         self.admin.requests(&of_program, 0).counts.iter().map(|count| count.count).sum()
     }
 
-    fn begin(&mut self) -> anyhow::Result<()> {
+    /// Starts the program again after a kill.
+    async fn begin(&mut self) -> anyhow::Result<()> {
+        self.actor.release_leases(&self.witness.user).await?;
         self.running = Some((self.start)()?);
         Ok(())
     }
@@ -291,7 +293,7 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
             return Ok(false);
         }
         sleep(AGAIN).await;
-        self.begin()?;
+        self.begin().await?;
         Ok(true)
     }
 
