@@ -35,12 +35,14 @@ use std::sync::{Arc, OnceLock};
 use kubewright_meta::FieldError;
 use kubewright_meta::field::Problem;
 use kubewright_spec::Version;
+use openapi::Grammar;
 use rules::{Budget, Finding, Rules};
 use serde_json::Value;
 use validate::Former;
 
 pub(crate) use node::Coding;
 pub use node::{Additional, Bounds, ListType, Logic, MapType, Merge, Node, Reason, Rule, Type};
+pub use openapi::type_meta;
 pub use pattern::Pattern;
 pub use scalar::seconds as time;
 
@@ -279,6 +281,15 @@ impl Schema {
         match &self.origin {
             Origin::BuiltIn { version, name } => openapi::built_in(*version, name, components),
             Origin::Custom { source, .. } => openapi::custom(version, source, components),
+        }
+    }
+
+    /// A custom kind in OpenAPI v2; `None` for a built-in one.
+    #[must_use]
+    pub fn swagger(&self, version: Version) -> Option<Value> {
+        match &self.origin {
+            Origin::BuiltIn { .. } => None,
+            Origin::Custom { source, .. } => Some(openapi::published(version, source, Grammar::V2)),
         }
     }
 }

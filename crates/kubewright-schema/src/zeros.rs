@@ -2,7 +2,7 @@
 //! is zero (`omitempty`), or written although nobody gave it.
 
 use kubewright_spec::{Field, Version, fields_of};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// How the zero values of one type's fields are written.
 #[derive(Default)]
@@ -32,6 +32,46 @@ impl Zeros {
         let shown = self.fields.iter().filter(|field| field.is_always_written);
         shown.map(|field| (field.name, if field.is_pointer { Value::Null } else { zero(field.of) }))
     }
+}
+
+impl Zeros {
+    /// Tells of the properties of a type what stands in them, and in members of lists and maps, when nobody gave them a value
+    /// (`k8s.io/kube-openapi/pkg/generators`): the zero of a text, number or truth that is always written, and an empty object.
+    pub(crate) fn document(&self, properties: &mut Map<String, Value>) {
+        for field in &self.fields {
+            let Some(Value::Object(schema)) = properties.get_mut(field.name) else { continue };
+            document_members(schema, field.of);
+            if field.is_always_written && !field.is_pointer {
+                tell(schema, field.of);
+            }
+        }
+    }
+}
+
+fn document_members(schema: &mut Map<String, Value>, of: &str) {
+    let members =
+        ["items", "additionalProperties"].into_iter().zip([of.strip_prefix("[]"), of.strip_prefix("{}")]);
+    for (key, member) in members {
+        if let (Some(Value::Object(inner)), Some(member)) = (schema.get_mut(key), member) {
+            document_members(inner, member);
+            tell(inner, member);
+        }
+    }
+}
+
+/// Tells of a schema what stands in its place. What is a reference has nothing beside it.
+fn tell(schema: &mut Map<String, Value>, of: &str) {
+    let default = match of {
+        "intstr" | "quantity" => return,
+        of => zero(of),
+    };
+    if default.is_null() || schema.contains_key("default") {
+        return;
+    }
+    if let Some(reference) = schema.remove("$ref") {
+        schema.insert("allOf".to_owned(), json!([{"$ref": reference}]));
+    }
+    schema.insert("default".to_owned(), default);
 }
 
 /// `core/v1.Container` of `io.k8s.api.core.v1.Container`: the last two parts of its package, and its name.
@@ -90,6 +130,32 @@ mod tests {
         assert!(container.dropped().any(|field| field == "stdin"));
         let shown: Vec<_> = container.shown().collect();
         assert_eq!(shown, [("name", json!("")), ("resources", json!({}))]);
+    }
+
+    #[test]
+    fn documents_tell_what_stands_where_nobody_gave_a_value() {
+        let mut properties = json!({
+            "name": {"type": "string"},
+            "image": {"type": "string"},
+            "resources": {"$ref": "R"},
+            "command": {"type": "array", "items": {"type": "string"}},
+            "ports": {"type": "array", "items": {"$ref": "P"}},
+        });
+        let container = Zeros::of(Version::DEFAULT, "io.k8s.api.core.v1.Container");
+        container.document(properties.as_object_mut().expect("an object"));
+        let expected = json!({
+            "name": {"type": "string", "default": ""},
+            "image": {"type": "string"},
+            "resources": {"allOf": [{"$ref": "R"}], "default": {}},
+            "command": {"type": "array", "items": {"type": "string", "default": ""}},
+            "ports": {"type": "array", "items": {"allOf": [{"$ref": "P"}], "default": {}}},
+        });
+        assert_eq!(properties, expected);
+        let mut limits = json!({"limits": {"type": "object", "additionalProperties": {"$ref": "Q"}}});
+        let before = limits.clone();
+        let resources = Zeros::of(Version::DEFAULT, "io.k8s.api.core.v1.ResourceRequirements");
+        resources.document(limits.as_object_mut().expect("an object"));
+        assert_eq!(limits, before, "a quantity has no zero");
     }
 
     #[test]

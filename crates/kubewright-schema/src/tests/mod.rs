@@ -119,7 +119,8 @@ fn a_built_in_kind_refers_to_its_components() {
     assert!(spec["description"].is_string());
     let containers = &components["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"];
     assert_eq!(containers["x-kubernetes-list-map-keys"], json!(["name"]));
-    assert_eq!(containers["items"], json!({"$ref": "#/components/schemas/io.k8s.api.core.v1.Container"}));
+    let container = json!({"$ref": "#/components/schemas/io.k8s.api.core.v1.Container"});
+    assert_eq!(containers["items"], json!({"allOf": [container], "default": {}}));
     assert_eq!(components["io.k8s.api.core.v1.ContainerPort"]["properties"]["protocol"]["default"], "TCP");
     for (name, component) in &components {
         let text = component.to_string();

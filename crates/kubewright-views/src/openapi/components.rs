@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kubewright_schema::Schema;
+use kubewright_schema::{Schema, type_meta};
 use kubewright_spec::Version;
 use serde_json::{Value, json};
 
@@ -24,6 +24,11 @@ impl Components {
         Self { version, made: BTreeMap::new() }
     }
 
+    /// The version of Kubernetes whose types they are.
+    pub(super) fn version(&self) -> Version {
+        self.version
+    }
+
     /// All schemas.
     pub(super) fn into_schemas(self) -> BTreeMap<String, Value> {
         self.made
@@ -37,6 +42,7 @@ impl Components {
             None => {
                 let name = custom_name(kind);
                 self.made.insert(name.clone(), schema);
+                self.select(kind, &name);
                 name
             }
         };
@@ -48,19 +54,55 @@ impl Components {
         let name = item["$ref"].as_str().unwrap_or_default().trim_start_matches(PREFIX);
         let name = format!("{}{}", name.trim_end_matches(&kind.kind), kind.list_kind);
         let metadata = self.type_of(&format!("{META}.ListMeta"));
-        let list = json!({
+        let mut list = match kind.custom {
+            Some(_) => Self::custom_list(kind, item, &metadata),
+            None => json!({
+                "type": "object",
+                "description": format!("{} is a list of {}.", kind.list_kind, kind.kind),
+                "required": ["items"],
+                "properties": {
+                    "metadata": {"allOf": [metadata], "description": "Standard metadata of a list.", "default": {}},
+                    "items": {"type": "array", "description": "The objects.", "items": {"allOf": [item], "default": {}}},
+                },
+            }),
+        };
+        if let Some(properties) = list["properties"].as_object_mut() {
+            properties.extend(type_meta(self.version));
+        }
+        self.made.insert(name.clone(), list);
+        self.select(kind, &name);
+        self.mark(&name, &kind.group, &kind.version, &kind.list_kind)
+    }
+
+    /// The list of a custom kind (`k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder`, `buildListSchema`).
+    fn custom_list(kind: &Kind, item: &Value, metadata: &Value) -> Value {
+        const CONVENTIONS: &str =
+            "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md";
+        json!({
             "type": "object",
-            "description": format!("{} is a list of {}.", kind.list_kind, kind.kind),
+            "description": format!("{} is a list of {}", kind.list_kind, kind.kind),
             "required": ["items"],
             "properties": {
-                "apiVersion": {"type": "string", "description": "The version of the API that the list is of."},
-                "kind": {"type": "string", "description": "The kind of the list."},
-                "metadata": {"allOf": [metadata], "description": "Standard metadata of a list.", "default": {}},
-                "items": {"type": "array", "description": "The objects.", "items": {"allOf": [item], "default": {}}},
+                "items": {
+                    "type": "array",
+                    "description": format!("List of {}. More info: {CONVENTIONS}", kind.plural),
+                    "items": item,
+                },
+                "metadata": {
+                    "allOf": [metadata],
+                    "description": format!("Standard list metadata. More info: {CONVENTIONS}#types-kinds"),
+                },
             },
-        });
-        self.made.insert(name.clone(), list);
-        self.mark(&name, &kind.group, &kind.version, &kind.list_kind)
+        })
+    }
+
+    /// Says of a custom kind which fields selectors may name.
+    fn select(&mut self, kind: &Kind, name: &str) {
+        let fields = kind.custom.as_ref().map_or(&[][..], |custom| &custom.selectable_fields);
+        if let Some(Value::Object(schema)) = self.made.get_mut(name).filter(|_| !fields.is_empty()) {
+            let fields: Vec<Value> = fields.iter().map(|path| json!({"fieldPath": path})).collect();
+            schema.insert("x-kubernetes-selectable-fields".to_owned(), fields.into());
+        }
     }
 
     /// A reference to the body of a subresource, where it is another than the kind's.
@@ -98,7 +140,8 @@ impl Components {
     /// A reference to patches of any type.
     pub(super) fn patch(&mut self) -> Value {
         let name = format!("{META}.Patch");
-        let description = "A patch, of the form that its content type says.";
+        let description =
+            "Patch is provided to give a concrete name and type to the Kubernetes PATCH request body.";
         self.made
             .entry(name.clone())
             .or_insert_with(|| json!({"type": "object", "description": description}));
@@ -125,7 +168,7 @@ fn reference(name: &str) -> Value {
 }
 
 /// The name of a custom kind's schema: its group backwards, as package names are.
-fn custom_name(kind: &Kind) -> String {
+pub(super) fn custom_name(kind: &Kind) -> String {
     let group: Vec<&str> = kind.group.rsplit('.').collect();
     format!("{}.{}.{}", group.join("."), kind.version, kind.kind)
 }

@@ -18,6 +18,7 @@ use serde_json::{Map, Value, json};
 
 use components::Components;
 use kubewright_kinds::{Kind, Kinds};
+use kubewright_spec::Version;
 
 pub use elsewhere::{add_to_index, add_to_swagger, part_of_swagger};
 pub use swagger::swagger;
@@ -58,15 +59,24 @@ pub fn document(kinds: &Kinds, group: &str, version: &str) -> Option<Value> {
     }
     let mut components = Components::of(kinds.version());
     let mut paths = Map::new();
-    for kind in of_version {
+    for kind in &of_version {
         paths::add(kind, &mut components, &mut paths);
     }
+    let info = match of_version.iter().all(|kind| kind.custom.is_some()) {
+        true => json!({"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}),
+        false => json!({"title": "Kubernetes", "version": short(kinds.version())}),
+    };
     Some(json!({
         "openapi": "3.0.0",
-        "info": {"title": "Kubewright", "version": env!("CARGO_PKG_VERSION")},
+        "info": info,
         "paths": paths,
         "components": {"schemas": components.into_schemas()},
     }))
+}
+
+/// A version of Kubernetes without its last number, as documents name it.
+fn short(version: Version) -> String {
+    format!("1.{}", version.minor())
 }
 
 /// A number that changes with what the document says, told without making it: built-in types change with the program
@@ -79,7 +89,8 @@ fn hash(kinds: &[&Kind]) -> u64 {
         for subresource in &kind.subresources {
             subresource.name().hash(&mut hasher);
         }
-        if kind.custom.is_some() {
+        if let Some(custom) = &kind.custom {
+            custom.selectable_fields.hash(&mut hasher);
             kind.schema().fingerprint().hash(&mut hasher);
         }
     }

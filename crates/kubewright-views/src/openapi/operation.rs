@@ -1,6 +1,7 @@
 //! What can be done at a path.
 
 use kubewright_schema::patch;
+use kubewright_spec::Version;
 use serde_json::{Map, Value, json};
 
 use super::components::Components;
@@ -79,6 +80,8 @@ pub(super) struct OperationTarget<'a> {
     pub(super) kind: &'a Kind,
     /// How `operationId` calls it, such as `NamespacedDeploymentScale`.
     pub(super) name: String,
+    /// The subresource; empty for the object itself.
+    pub(super) subresource: &'a str,
     /// Group, version and kind of the body.
     pub(super) body_kind: (&'a str, &'a str, &'a str),
     /// A reference to the body's schema.
@@ -86,31 +89,62 @@ pub(super) struct OperationTarget<'a> {
 }
 
 impl OperationTarget<'_> {
-    /// The operation as OpenAPI has it.
-    pub(super) fn operation(&self, action: Action, components: &mut Components) -> Value {
+    /// The operation as OpenAPI has it, without its parameters.
+    pub(super) fn operation(&self, action: Action, components: &mut Components) -> Map<String, Value> {
         let (group, version, kind) = self.body_kind;
         let mut operation = Map::new();
         let mut say = |key: &str, value: Value| operation.insert(key.to_owned(), value);
         say("tags", json!([tag(self.kind)]));
-        say("description", format!("{} {}", action.word(), self.name).into());
+        say("description", self.description(action).into());
         say("operationId", self.id(action).into());
         say("x-kubernetes-action", action.name().into());
         say("x-kubernetes-group-version-kind", json!({"group": group, "version": version, "kind": kind}));
-        let parameters = match action {
-            Action::Read => Vec::new(),
-            Action::List => parameter::queries(parameter::LIST),
-            Action::Create | Action::Replace | Action::Patch => parameter::queries(parameter::WRITE),
-            Action::Delete => parameter::queries(parameter::DELETE),
-            Action::DeleteCollection => parameter::queries(parameter::DELETE.iter().chain(parameter::LIST)),
-        };
-        if !parameters.is_empty() {
-            say("parameters", parameters.into());
-        }
         if let Some(body) = self.request(action, components) {
             say("requestBody", body);
         }
         say("responses", self.responses(action, components));
-        Value::Object(operation)
+        operation
+    }
+
+    /// The parameters of the operation at a path, in the order of their names.
+    pub(super) fn parameters(&self, action: Action, path: &str, version: Version) -> Vec<Value> {
+        let custom = self.is_custom();
+        let own: [&[&str]; 2] = match action {
+            Action::Read if custom => [parameter::READ, &[]],
+            Action::Read => [&[], &[]],
+            Action::List => [parameter::LIST, &[]],
+            Action::DeleteCollection if custom => [parameter::LIST, &[]],
+            Action::DeleteCollection => [parameter::DELETE, parameter::LIST_TO_DELETE],
+            Action::Create | Action::Replace => [parameter::WRITE, &[]],
+            Action::Patch => [parameter::PATCH, &[]],
+            Action::Delete => [parameter::DELETE, &[]],
+        };
+        let kind = if custom { &self.kind.kind } else { self.body_kind.2 };
+        let mut all = parameter::of_path(path, kind);
+        all.extend(parameter::queries(version, own.into_iter().flatten().chain(parameter::ALL)));
+        parameter::sort(&mut all);
+        all
+    }
+
+    fn is_custom(&self) -> bool {
+        self.kind.custom.is_some()
+    }
+
+    /// What it does, in words (`k8s.io/apiserver/pkg/endpoints/installer.go`).
+    fn description(&self, action: Action) -> String {
+        let kind = &self.kind.kind;
+        let part =
+            if self.subresource.is_empty() { String::new() } else { format!(" {} of", self.subresource) };
+        match action {
+            Action::List if self.is_custom() => format!("list objects of kind {kind}"),
+            Action::List => format!("list or watch objects of kind {kind}"),
+            Action::DeleteCollection => format!("delete collection of {kind}"),
+            Action::Create => format!("create{part} {}{kind}", article(kind)),
+            Action::Delete => format!("delete{part} {}{kind}", article(kind)),
+            Action::Read => format!("read{part} the specified {kind}"),
+            Action::Replace => format!("replace{part} the specified {kind}"),
+            Action::Patch => format!("partially update{part} the specified {kind}"),
+        }
     }
 
     fn id(&self, action: Action) -> String {
@@ -119,17 +153,22 @@ impl OperationTarget<'_> {
     }
 
     fn request(&self, action: Action, components: &mut Components) -> Option<Value> {
-        let any = |schema: &Value| json!({"*/*": {"schema": schema}});
+        let custom = self.is_custom();
+        let any = |schema: &Value| match custom {
+            true => json!({"application/json": {"schema": schema}, "application/yaml": {"schema": schema}}),
+            false => json!({"*/*": {"schema": schema}}),
+        };
         Some(match action {
             Action::List | Action::Read => return None,
+            Action::DeleteCollection if custom => return None,
             Action::Create | Action::Replace => json!({"required": true, "content": any(&self.body)}),
             Action::Delete | Action::DeleteCollection => {
                 json!({"content": any(&components.delete_options())})
             }
             Action::Patch => {
                 let schema = components.patch();
-                let strategic = self.kind.custom.is_none().then_some(patch::STRATEGIC);
-                let types = [patch::JSON, patch::MERGE].into_iter().chain(strategic);
+                let strategic = (!custom).then_some(patch::STRATEGIC);
+                let types = [patch::JSON, patch::MERGE, patch::APPLY].into_iter().chain(strategic);
                 let content: Map<String, Value> =
                     types.map(|one| (one.to_owned(), json!({"schema": schema}))).collect();
                 json!({"required": true, "content": content})
@@ -138,15 +177,23 @@ impl OperationTarget<'_> {
     }
 
     fn responses(&self, action: Action, components: &mut Components) -> Value {
+        let custom = self.is_custom();
         let (body, codes): (Value, &[(&str, &str)]) = match action {
-            Action::Read => (self.body.clone(), &[("200", "OK")]),
-            Action::List => (components.list(self.kind, &self.body), &[("200", "OK")]),
-            Action::Create => (self.body.clone(), &[("200", "OK"), ("201", "Created"), ("202", "Accepted")]),
-            Action::Replace | Action::Patch => (self.body.clone(), &[("200", "OK"), ("201", "Created")]),
-            Action::Delete => (components.status(), &[("200", "OK"), ("202", "Accepted")]),
-            Action::DeleteCollection => (components.status(), &[("200", "OK")]),
+            Action::Read => (self.body.clone(), &[OK]),
+            Action::List => (components.list(self.kind, &self.body), &[OK]),
+            Action::Create => (self.body.clone(), &[OK, CREATED, ACCEPTED]),
+            Action::Patch if custom => (self.body.clone(), &[OK]),
+            Action::Replace | Action::Patch => (self.body.clone(), &[OK, CREATED]),
+            Action::Delete => (components.status(), &[OK, ACCEPTED]),
+            Action::DeleteCollection => (components.status(), &[OK]),
         };
-        let content = json!({"application/json": {"schema": body}, "application/yaml": {"schema": body}});
+        let media_types = match (custom, action) {
+            (true, _) => &MEDIA_TYPES[..2],
+            (false, Action::List) => &MEDIA_TYPES,
+            (false, _) => &MEDIA_TYPES[..3],
+        };
+        let content: Map<String, Value> =
+            media_types.iter().map(|one| ((*one).to_owned(), json!({"schema": body}))).collect();
         let mut responses: Map<String, Value> = codes
             .iter()
             .map(|(code, words)| ((*code).to_owned(), json!({"description": words, "content": content})))
@@ -154,6 +201,28 @@ impl OperationTarget<'_> {
         responses.insert("401".to_owned(), json!({"description": "Unauthorized"}));
         Value::Object(responses)
     }
+}
+
+const OK: (&str, &str) = ("200", "OK");
+const CREATED: (&str, &str) = ("201", "Created");
+const ACCEPTED: (&str, &str) = ("202", "Accepted");
+
+/// The forms of an answer: of custom kinds the first two, of built-in ones the first three, and all of a list, which may be a
+/// watch.
+pub(super) const MEDIA_TYPES: [&str; 5] = [
+    "application/json",
+    "application/yaml",
+    "application/vnd.kubernetes.protobuf",
+    "application/json;stream=watch",
+    "application/vnd.kubernetes.protobuf;stream=watch",
+];
+
+/// The article of a noun, where it has one (`GetArticleForNoun`).
+fn article(noun: &str) -> &'static str {
+    if noun.ends_with('s') && !noun.ends_with("ss") {
+        return "";
+    }
+    if noun.starts_with(['a', 'e', 'i', 'o', 'u', 'A', 'E', 'I', 'O', 'U']) { "an " } else { "a " }
 }
 
 /// A group's name without the domain of Kubernetes' own.
@@ -164,9 +233,12 @@ fn short_group(kind: &Kind) -> &str {
     }
 }
 
-/// The tag of all operations of a version.
+/// The tag of all operations of a version (`ToValidOperationID`).
 fn tag(kind: &Kind) -> String {
-    format!("{}_{}", short_group(kind).replace(['.', '-'], "_"), kind.version)
+    let mut parts = short_group(kind).split(['.', '-']);
+    let first = parts.next().unwrap_or_default().to_owned();
+    let group = parts.fold(first, |group, part| group + &capitalized(part));
+    format!("{group}_{}", kind.version)
 }
 
 /// Group and version as `operationId` has them, such as `RbacAuthorizationV1`.

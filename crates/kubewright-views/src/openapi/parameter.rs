@@ -1,65 +1,110 @@
 //! The parameters of operations.
 
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use kubewright_spec::Version;
 use serde_json::{Value, json};
 
-/// A query parameter: its name and JSON type, and what it does.
-type Query = (&'static str, &'static str, &'static str);
-
-const DRY_RUN: Query =
-    ("dryRun", "string", "`All` goes through all stages of the request and stores nothing.");
-const FIELD_MANAGER: Query = ("fieldManager", "string", "The name of who makes the change.");
-const FIELD_VALIDATION: Query = (
-    "fieldValidation",
-    "string",
-    "What becomes of unknown and duplicate fields: `Ignore` drops them, `Warn` (the default) drops them with a warning, `Strict` refuses the request.",
-);
-const PRETTY: Query = ("pretty", "string", "`true` formats the answer for people.");
-
-/// The parameters of a write.
-pub(super) const WRITE: &[Query] = &[DRY_RUN, FIELD_MANAGER, FIELD_VALIDATION];
-
+/// The parameters of lists.
+pub(super) const LIST: &[&str] = &[
+    "allowWatchBookmarks",
+    "continue",
+    "fieldSelector",
+    "labelSelector",
+    "limit",
+    "resourceVersion",
+    "resourceVersionMatch",
+    "sendInitialEvents",
+    "shardSelector",
+    "timeoutSeconds",
+    "watch",
+];
+/// Which of them a deletion of many has, of built-in kinds, beside those of a deletion.
+pub(super) const LIST_TO_DELETE: &[&str] = &[
+    "continue",
+    "fieldSelector",
+    "labelSelector",
+    "limit",
+    "resourceVersion",
+    "resourceVersionMatch",
+    "sendInitialEvents",
+    "shardSelector",
+    "timeoutSeconds",
+];
 /// The parameters of a deletion.
-pub(super) const DELETE: &[Query] = &[
-    DRY_RUN,
-    ("gracePeriodSeconds", "integer", "How long the object may take to end."),
-    ("propagationPolicy", "string", "What becomes of dependents: `Orphan`, `Background` or `Foreground`."),
+pub(super) const DELETE: &[&str] = &[
+    "dryRun",
+    "gracePeriodSeconds",
+    "ignoreStoreReadErrorWithClusterBreakingPotential",
+    "orphanDependents",
+    "propagationPolicy",
 ];
+/// The parameters of a write.
+pub(super) const WRITE: &[&str] = &["dryRun", "fieldManager", "fieldValidation"];
+/// The parameters of a patch.
+pub(super) const PATCH: &[&str] = &["dryRun", "fieldManager@patch", "fieldValidation", "force"];
+/// The parameter of who reads one object of a custom kind.
+pub(super) const READ: &[&str] = &["resourceVersion"];
+/// The parameter of all operations.
+pub(super) const ALL: &[&str] = &["pretty"];
 
-/// The parameters of a list.
-pub(super) const LIST: &[Query] = &[
-    ("allowWatchBookmarks", "boolean", "A watch may send bookmarks."),
-    ("continue", "string", "Goes on with a list after its last part."),
-    ("fieldSelector", "string", "Only objects with these fields."),
-    ("labelSelector", "string", "Only objects with these labels."),
-    ("limit", "integer", "The most objects in one part of the list."),
-    ("resourceVersion", "string", "The version of the list, or the one after which a watch begins."),
-    ("resourceVersionMatch", "string", "How `resourceVersion` is meant: `Exact` or `NotOlderThan`."),
-    ("sendInitialEvents", "boolean", "A watch begins with the objects that are there."),
-    ("timeoutSeconds", "integer", "How long the list or watch may last."),
-    ("watch", "boolean", "Sends changes as they happen."),
-];
-
-/// Query parameters as OpenAPI has them.
-pub(super) fn queries<'a>(parameters: impl IntoIterator<Item = &'a Query>) -> Vec<Value> {
-    parameters
-        .into_iter()
-        .map(|(name, kind, description)| {
-            let schema = json!({"type": kind, "uniqueItems": true});
-            json!({"name": name, "in": "query", "description": description, "schema": schema})
-        })
-        .collect()
+/// The parameters that are told of, by their names in the table: type and description.
+fn table() -> &'static BTreeMap<&'static str, (&'static str, String)> {
+    static TABLE: OnceLock<BTreeMap<&str, (&str, String)>> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let lines = include_str!("parameters.txt").lines().filter(|line| !line.starts_with('#'));
+        let read = |line: &'static str| {
+            let (name, rest) = line.split_once(' ')?;
+            let (kind, description) = rest.split_once(' ')?;
+            Some((name, (kind, serde_json::from_str(description).ok()?)))
+        };
+        lines.filter_map(read).collect()
+    })
 }
 
-/// The parameters that all operations of a path have: the variables in it, and `pretty`.
-pub(super) fn of_path(path: &str) -> Vec<Value> {
-    let variables = [("name", "The name of the object."), ("namespace", "The namespace of the object.")];
-    let in_path = variables.iter().filter(|(name, _)| path.contains(&format!("{{{name}}}")));
-    let mut parameters: Vec<Value> = in_path
+/// Query parameters as OpenAPI has them.
+pub(super) fn queries<'a>(version: Version, names: impl IntoIterator<Item = &'a &'a str>) -> Vec<Value> {
+    let is_there = |name: &&&str| **name != "shardSelector" || version >= Version::V1_36;
+    let made = names.into_iter().filter(is_there).filter_map(|name| {
+        let (kind, description) = table().get(name)?;
+        let name = name.split('@').next();
+        let schema = json!({"type": kind, "uniqueItems": true});
+        Some(json!({"name": name, "in": "query", "description": description, "schema": schema}))
+    });
+    made.collect()
+}
+
+/// The variables of a path, which leads to objects of this kind.
+pub(super) fn of_path(path: &str, kind: &str) -> Vec<Value> {
+    let variables = [
+        ("name", format!("name of the {kind}")),
+        ("namespace", "object name and auth scope, such as for teams and projects".to_owned()),
+    ];
+    let in_path = variables.into_iter().filter(|(name, _)| path.contains(&format!("{{{name}}}")));
+    in_path
         .map(|(name, description)| {
             let schema = json!({"type": "string", "uniqueItems": true});
             json!({"name": name, "in": "path", "description": description, "required": true, "schema": schema})
         })
-        .collect();
-    parameters.extend(queries([&PRETTY]));
-    parameters
+        .collect()
+}
+
+/// Puts parameters in the order of their names.
+pub(super) fn sort(parameters: &mut [Value]) {
+    parameters.sort_by(|one, other| one["name"].as_str().cmp(&other["name"].as_str()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_parameter_is_in_the_table() {
+        for names in [LIST, LIST_TO_DELETE, DELETE, WRITE, PATCH, READ, ALL] {
+            assert_eq!(queries(Version::V1_36, names).len(), names.len());
+        }
+        assert_eq!(queries(Version::V1_35, LIST).len(), LIST.len() - 1, "there are no shards before v1.36");
+        assert_eq!(queries(Version::V1_36, PATCH)[1]["name"], "fieldManager");
+    }
 }

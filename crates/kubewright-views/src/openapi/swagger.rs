@@ -4,11 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::document;
+use super::components::custom_name;
+use super::operation::MEDIA_TYPES;
+use super::{document, short};
 use kubewright_kinds::Kinds;
+use kubewright_schema::patch;
 
+/// The types of patches, in the order in which they are told.
+const PATCHES: [&str; 4] = [patch::JSON, patch::MERGE, patch::STRATEGIC, patch::APPLY];
 const SCHEMAS: &str = "#/components/schemas/";
-const MEDIA_TYPES: [&str; 2] = ["application/json", "application/yaml"];
 
 /// `/openapi/v2`: all versions of all groups.
 #[must_use]
@@ -27,9 +31,18 @@ pub fn swagger(kinds: &Kinds) -> Value {
             definitions.extend(schemas.into_iter().map(|(name, schema)| (name, self::schema(schema))));
         }
     }
+    for kind in kinds.iter() {
+        let Some(Value::Object(mut own)) = kind.schema().swagger(kinds.version()) else { continue };
+        let Some(Value::Object(there)) = definitions.get_mut(&custom_name(kind)) else { continue };
+        // What is said of the kind itself is the same in both grammars.
+        for said in ["x-kubernetes-group-version-kind", "x-kubernetes-selectable-fields"] {
+            own.extend(there.remove(said).map(|value| (said.to_owned(), value)));
+        }
+        *there = own;
+    }
     json!({
         "swagger": "2.0",
-        "info": {"title": "Kubernetes", "version": format!("v{}", kinds.version().release())},
+        "info": {"title": "Kubernetes", "version": short(kinds.version())},
         "paths": paths,
         "definitions": definitions,
     })
@@ -46,17 +59,29 @@ fn path_item(item: Value) -> Value {
 
 fn operation(operation: Value) -> Value {
     let Value::Object(mut operation) = operation else { return operation };
-    let mut all = match operation.remove("parameters").map(parameters) {
-        Some(Value::Array(list)) => list,
-        _ => Vec::new(),
-    };
+    let answered = operation["responses"]["200"]["content"].as_object().cloned().unwrap_or_default();
+    let produced: Vec<&str> = MEDIA_TYPES.into_iter().filter(|one| answered.contains_key(*one)).collect();
+    // Bodies of built-in kinds are of any type; so it is told of requests without one, too.
+    let is_custom = !produced.contains(&MEDIA_TYPES[2]);
+    let mut consumed = if is_custom { json!(MEDIA_TYPES[..2]) } else { json!(["*/*"]) };
+    let mut all = Vec::new();
     if let Some(body) = operation.remove("requestBody") {
         let content = body["content"].as_object().cloned().unwrap_or_default();
-        let consumed: Vec<&String> = content.keys().collect();
-        operation.insert("consumes".to_owned(), json!(consumed));
         let schema = content.values().next().map(|form| schema(form["schema"].clone())).unwrap_or_default();
-        let required = body["required"] == true;
-        all.push(json!({"name": "body", "in": "body", "required": required, "schema": schema}));
+        // A patch is of one of these types, all else of those of above.
+        let patches = PATCHES.into_iter().filter(|one| content.contains_key(*one));
+        let patches: Vec<&str> = patches.collect();
+        if !patches.is_empty() {
+            consumed = json!(patches);
+        }
+        let mut parameter = json!({"name": "body", "in": "body", "schema": schema});
+        if body["required"] == true {
+            parameter["required"] = true.into();
+        }
+        all.push(parameter);
+    }
+    if let Some(Value::Array(list)) = operation.remove("parameters").map(parameters) {
+        all.extend(list);
     }
     if !all.is_empty() {
         operation.insert("parameters".to_owned(), all.into());
@@ -71,7 +96,8 @@ fn operation(operation: Value) -> Value {
             *response = plain;
         }
     }
-    operation.insert("produces".to_owned(), json!(MEDIA_TYPES));
+    operation.insert("consumes".to_owned(), consumed);
+    operation.insert("produces".to_owned(), json!(produced));
     operation.insert("schemes".to_owned(), json!(["https"]));
     Value::Object(operation)
 }
@@ -101,12 +127,11 @@ fn schema(schema: Value) -> Value {
             {
                 let only = only.clone();
                 members.remove("allOf");
-                members.remove("default");
                 if let Value::Object(reference) = only {
                     members.extend(reference);
                 }
             }
-            for dropped in ["nullable", "oneOf", "anyOf", "not"] {
+            for dropped in ["nullable", "oneOf", "anyOf", "not", "default"] {
                 // What is a property of that name is a schema in `properties`, not here.
                 if !matches!(members.get(dropped), Some(Value::Object(inner)) if inner.contains_key("type") && dropped == "nullable")
                 {
@@ -157,13 +182,13 @@ mod tests {
         check(&document["paths"], &document["definitions"]);
         check(&document["definitions"], &document["definitions"]);
         let create = &document["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments"]["post"];
-        let body = create["parameters"].as_array().and_then(|list| list.last()).expect("a body");
+        let body = create["parameters"].as_array().and_then(|list| list.first()).expect("a body");
         assert_eq!(body["schema"]["$ref"], "#/definitions/io.k8s.api.apps.v1.Deployment");
         assert_eq!(
             create["responses"]["201"]["schema"]["$ref"],
             "#/definitions/io.k8s.api.apps.v1.Deployment"
         );
-        let list = &document["paths"]["/api/v1/pods"]["get"]["parameters"];
+        let list = &document["paths"]["/api/v1/pods"]["parameters"];
         assert!(list.as_array().is_some_and(|list| list.iter().all(|one| one["type"].is_string())), "{list}");
     }
 }

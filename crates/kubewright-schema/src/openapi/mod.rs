@@ -1,15 +1,20 @@
 //! Schemas as OpenAPI v3: those of built-in kinds from the tables of Kubernetes' types, those of custom kinds
 //! from what their author wrote.
 
+mod custom;
+
 use std::collections::BTreeMap;
 
-use kubewright_meta::cost;
 use kubewright_spec::Version;
 use serde_json::{Map, Value, json};
 
 use super::built_in::OBJECT_META;
 use super::definitions;
 use super::facts::Facts;
+use super::zeros::Zeros;
+
+pub use custom::type_meta;
+pub(crate) use custom::{Grammar, of as published};
 
 const COMPONENTS: &str = "#/components/schemas/";
 
@@ -29,25 +34,11 @@ pub(crate) fn built_in(version: Version, name: &str, components: &mut BTreeMap<S
     json!({"$ref": format!("{COMPONENTS}{name}")})
 }
 
-/// What the author of a custom kind wrote, with apiVersion, kind and metadata as every object has them.
+/// What is published of a custom kind, whose metadata is put into `components`.
 pub(crate) fn custom(version: Version, source: &str, components: &mut BTreeMap<String, Value>) -> Value {
-    cost::steps(source.len());
-    let mut schema: Value = serde_json::from_str(source).unwrap_or_else(|_| json!({"type": "object"}));
-    let metadata = built_in(version, OBJECT_META, components);
-    let Some(fields) = schema.as_object_mut() else { return schema };
-    let properties = fields.entry("properties").or_insert_with(|| json!({}));
-    if let Some(properties) = properties.as_object_mut() {
-        properties.insert("apiVersion".into(), json!({"type": "string", "description": API_VERSION}));
-        properties.insert("kind".into(), json!({"type": "string", "description": KIND}));
-        let text = "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
-        properties.insert("metadata".into(), json!({"allOf": [metadata], "description": text}));
-    }
-    schema
+    built_in(version, OBJECT_META, components);
+    custom::of(version, source, Grammar::V3)
 }
-
-const API_VERSION: &str =
-    "The version of the schema of this object: group/version. Servers convert objects to what they know.";
-const KIND: &str = "The kind of this object, in CamelCase. It cannot be changed.";
 
 /// Turns references of OpenAPI v2 into those of v3, which have nothing beside them: what stands beside goes around them. The names of
 /// the types are put into `asked`.
@@ -86,6 +77,7 @@ fn add_facts(version: Version, name: &str, definition: &mut Value) {
         fields.insert("x-kubernetes-map-type".into(), "atomic".into());
     }
     let Some(properties) = fields.get_mut("properties").and_then(Value::as_object_mut) else { return };
+    Zeros::of(version, name).document(properties);
     for (field, schema) in properties {
         if let Some(schema) = schema.as_object_mut() {
             add_field_facts(facts.field(field), schema);
