@@ -22,6 +22,7 @@ impl Member {
     pub(super) fn prepare(self, next: &mut Value, current: &Value) {
         let written = std::mem::replace(next, current.clone());
         object::copy_meta(next, &written, "managedFields");
+        copy_metadata(next, &written, self.metadata());
         let (outer, inner) = match self {
             Self::Approval => ("status", "conditions"),
             Self::Finalizers => ("spec", "finalizers"),
@@ -31,6 +32,22 @@ impl Member {
         copy(object::member_mut(next, outer), &written[outer], inner);
     }
 
+    /// The fields of metadata that a write of it may change too: the strategies of pods reset them
+    /// (`ResetObjectMetaForStatus`), the others do not.
+    fn metadata(self) -> &'static [&'static str] {
+        match self {
+            Self::Approval | Self::Finalizers => {
+                &["annotations", "finalizers", "labels", "ownerReferences", "uid"]
+            }
+            Self::EphemeralContainers | Self::Containers => &["uid"],
+        }
+    }
+
+    /// Whether the object is looked at as if it were new, too.
+    pub(super) fn revalidates(self) -> bool {
+        self == Self::Approval
+    }
+
     /// What is wrong with a change of it.
     pub(super) fn errors(self, next: &Value, current: &Value) -> Vec<FieldError> {
         match self {
@@ -38,6 +55,15 @@ impl Member {
             Self::Finalizers => namespaces::validate_finalize(next),
             Self::EphemeralContainers => pods::validate_ephemeral_containers(next, current),
             Self::Containers => pods::validate_resize(next, current),
+        }
+    }
+}
+
+/// Takes these fields of metadata from what was written. A uid that nobody gave stays; one that was given is compared later.
+pub(super) fn copy_metadata(next: &mut Value, written: &Value, fields: &[&str]) {
+    for field in fields {
+        if *field != "uid" || !object::uid(written).is_empty() {
+            object::copy_meta(next, written, field);
         }
     }
 }

@@ -5,7 +5,7 @@ use kubewright_kinds::rules::Generation;
 use kubewright_meta::object;
 use serde_json::Value;
 
-use super::member::Member;
+use super::member::{Member, copy_metadata};
 use crate::Engine;
 
 /// The part of an object that a write may change.
@@ -50,8 +50,10 @@ pub(super) fn prepare(kind: &Kind, part: Part, next: &mut Value, current: &Value
             let written = std::mem::replace(next, current.clone());
             object::copy_member(next, &written, "status");
             object::copy_meta(next, &written, "managedFields");
-            for field in kind.behaviour.metadata_of_status_writes {
-                object::copy_meta(next, &written, field);
+            let fields = kind.behaviour.metadata_of_status_writes;
+            copy_metadata(next, &written, fields);
+            if !fields.is_empty() {
+                copy_metadata(next, &written, &["uid"]);
             }
             kind.rules.prepare_status(next, current);
         }

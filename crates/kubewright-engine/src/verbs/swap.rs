@@ -244,7 +244,10 @@ fn check(
     errors.extend(match part {
         Part::Main => kind.rules.errors_on_update(next, current, kind.namespaced()),
         Part::Status => kind.rules.errors_on_status(next, current, kind.namespaced()),
-        Part::Member(member) => kind.rules.within(|| member.errors(next, current)),
+        Part::Member(member) => {
+            let of_member = || member.errors(next, current);
+            kind.rules.errors_on_member((next, current), kind.namespaced(), member.revalidates(), of_member)
+        }
         Part::Trusted => return Ok(()),
     });
     let extent = if part == Part::Status { Extent::Status } else { Extent::Whole };

@@ -266,6 +266,26 @@ impl Rules {
         })
     }
 
+    /// What is wrong with a write of a member alone: with its metadata (also as of a new object, where `again`), and what
+    /// `of_member` finds.
+    #[must_use]
+    pub fn errors_on_member(
+        &self,
+        (new, old): (&Value, &Value),
+        namespaced: bool,
+        again: bool,
+        of_member: impl FnOnce() -> Vec<FieldError>,
+    ) -> Vec<FieldError> {
+        self.within(|| {
+            let mut errors = self.metadata_on_update(new, old, namespaced);
+            if again {
+                errors.extend(self.metadata(new, namespaced));
+            }
+            errors.extend(of_member());
+            errors
+        })
+    }
+
     /// What a good object is warned of: a new one, or (with `old`) a replacement, before its generation is raised.
     #[must_use]
     pub fn warnings(&self, object: &Value, old: Option<&Value>) -> Vec<String> {
