@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, anyhow};
 use kube::Client;
 use kubewright_cluster::recording::{Did, Opened, Recording, Unreadable, Write};
-use kubewright_cluster::{Cluster, DataDirectory, Endpoint, Secret, ServeError};
+use kubewright_cluster::{Cluster, DataDirectory, Endpoint, Secret, ServeError, advertised};
 use kubewright_recording::At;
 use kubewright_runtime::webhook;
 use kubewright_view::View;
@@ -81,6 +81,9 @@ impl Engine {
         }
         if file.is_some() {
             builder = builder.journal(record::live::KEPT).request_log(true);
+        }
+        if let Some(advertised) = advertised(endpoint.address()) {
+            builder = builder.advertise(advertised);
         }
         let access = Access {
             server: format!("https://{}", endpoint.address()),

@@ -27,6 +27,6 @@ pub use kubelets::ProcessSettings;
 pub use kubewright_control_plane::{
     Bundle, ControlPlane, DataDirectory, DataError, Endpoint, FrontProxy, KubernetesVersion, NodePorts,
     PublicKey, Remote, RuntimeConfig, Secret, ServeError, ServiceAccounts, ServiceCidrs, Serving,
-    ServingCertificate, StartError, TokenKey, TokenWebhook, User, admin, admission, authz, journal,
-    recording, token_file, version_of_data,
+    ServingCertificate, StartError, TokenKey, TokenWebhook, User, admin, admission, advertised, authz,
+    journal, recording, token_file, version_of_data,
 };

@@ -15,6 +15,7 @@
 //! With a [`DataDirectory`] it outlives its process: what was acknowledged is there when it is started again.
 
 pub mod admin;
+mod advertised;
 mod builder;
 mod control_plane;
 mod data;
@@ -25,6 +26,7 @@ pub mod recording;
 mod serve;
 mod transport;
 
+pub use advertised::advertised;
 pub use builder::{Builder, StartError};
 pub use control_plane::ControlPlane;
 pub use data::{DataDirectory, DataError, version_of as version_of_data};

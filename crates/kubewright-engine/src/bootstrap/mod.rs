@@ -31,7 +31,8 @@ const SYSTEM: &str = "kube-system";
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
 /// Writes what is missing, and goes on with what a server before this one has left half done. Roles and bindings that are there
-/// get what they lack of those of the server's version; other objects that are there stay as they are.
+/// get what they lack of those of the server's version, and what tells where the server is says where this one is; other objects
+/// that are there stay as they are.
 ///
 /// # Errors
 /// When one of them is refused, which would be a defect of this table.
@@ -48,7 +49,8 @@ pub async fn bootstrap(engine: &Engine) -> Result<(), ApiError> {
     // Services get their addresses of networks that are ready.
     report_service_cidr(engine).await?;
     for (plural, value) in service(settings) {
-        create(engine, MANAGER, plural, value).await?;
+        create(engine, MANAGER, plural, value.clone()).await?;
+        correct(engine, plural, &value).await?;
     }
     follow_up::repair_addresses(engine).await;
     publish_authentication(engine).await?;
@@ -87,6 +89,36 @@ async fn create(engine: &Engine, manager: &str, plural: &str, value: Value) -> R
         return Ok(());
     }
     verbs::create(engine, call, Decoded::of(value), written_by(manager)).await.map(drop)
+}
+
+/// Puts right what an object says that a server before this one has left, which was elsewhere perhaps.
+async fn correct(engine: &Engine, plural: &str, wanted: &Value) -> Result<(), ApiError> {
+    let api_version = wanted["apiVersion"].as_str().unwrap_or_default();
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let kinds = engine.kinds();
+    let Some(kind) = kinds.get(group, version, plural) else { return Ok(()) };
+    let put = |object: &mut Value| {
+        for (member, value) in
+            wanted.as_object().into_iter().flatten().filter(|(name, _)| *name != "metadata")
+        {
+            put(&mut object[member.as_str()], value);
+        }
+        Ok(())
+    };
+    let call = Call { kind, namespace: object::namespace(wanted), name: object::name(wanted), user: &SERVER };
+    verbs::edit(engine, call, Part::Main, false, &put).await.map(drop)
+}
+
+/// Puts a value into another: objects member by member, all else whole.
+fn put(into: &mut Value, value: &Value) {
+    match (into, value) {
+        (Value::Object(into), Value::Object(members)) => {
+            for (name, member) in members {
+                put(into.entry(name.as_str()).or_insert(Value::Null), member);
+            }
+        }
+        (into, value) => *into = value.clone(),
+    }
 }
 
 fn written_by(manager: &str) -> WriteOptions {

@@ -1,8 +1,9 @@
 //! Where the server is: `--bind-address`, `--secure-port`, `--advertise-address`.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use anyhow::bail;
+use kubewright_control_plane::advertised;
 
 use crate::flags::Flags;
 
@@ -37,22 +38,12 @@ pub(super) fn advertise(flags: &Flags) -> anyhow::Result<Option<SocketAddr>> {
         return Ok(None);
     }
     let bound = bind(flags)?;
-    let ip = match flags.text("advertise-address") {
-        Some(ip) => Some(ip.parse()?),
-        None if bound.ip().is_unspecified() || bound.ip().is_loopback() => of_this_machine(),
-        None => Some(bound.ip()),
-    };
-    Ok(ip.filter(|ip| !ip.is_loopback()).map(|ip| SocketAddr::new(ip, bound.port())))
-}
-
-/// The address from which this machine would reach others: a datagram socket that is connected sends nothing, but is bound
-/// to the interface of the route.
-fn of_this_machine() -> Option<IpAddr> {
-    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
-    // An address for documentation (RFC 5737), which no machine has.
-    socket.connect((Ipv4Addr::new(203, 0, 113, 1), 9)).ok()?;
-    let ip = socket.local_addr().ok()?.ip();
-    Some(ip).filter(|ip| !ip.is_unspecified())
+    Ok(match flags.text("advertise-address") {
+        Some(ip) => {
+            Some(SocketAddr::new(ip.parse()?, bound.port())).filter(|address| !address.ip().is_loopback())
+        }
+        None => advertised(bound),
+    })
 }
 
 #[cfg(test)]

@@ -2,9 +2,12 @@
 //! kube-apiserver v1.36.3 with the same networks.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
+use kubewright_apiserver::http;
 use kubewright_engine::{NodePorts, Settings};
 use kubewright_meta::cidr::ServiceCidrs;
+use kubewright_store::Memory;
 use serde_json::{Value, json};
 
 use super::NAMESPACE;
@@ -262,4 +265,25 @@ async fn addresses_run_out_and_come_back() {
     );
     api.delete(&format!("{}/s1", services())).await.expect(200);
     api.post(&services(), service("more", json!({}))).await.expect(201);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_moved_is_told_to_be_where_it_is_now() {
+    let store = Arc::new(Memory::new());
+    let start = async |advertise: &str| {
+        let advertise = Some(advertise.parse().expect("an address"));
+        Api::start_as(store.clone(), Settings { advertise, ..Settings::default() }, http::Settings::default())
+            .await
+    };
+    let before = start("192.0.2.1:16443").await;
+    let slice = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes";
+    let first = before.get(slice).await.expect(200);
+    let same = start("192.0.2.1:16443").await.get(slice).await.expect(200);
+    assert_eq!(same["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"]);
+    let after = start("192.0.2.7:26443").await;
+    assert_eq!(after.get(slice).await.expect(200)["endpoints"][0]["addresses"], json!(["192.0.2.7"]));
+    let endpoints = after.get(&format!("{NAMESPACE}/endpoints/kubernetes")).await.expect(200);
+    assert_eq!(endpoints["subsets"][0]["addresses"][0]["ip"], "192.0.2.7");
+    let own = after.get(&format!("{}/kubernetes", services())).await.expect(200);
+    assert_eq!(own["spec"]["ports"][0]["targetPort"], 26443);
 }
