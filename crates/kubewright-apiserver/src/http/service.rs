@@ -240,6 +240,14 @@ impl ApiServer {
         body: &mut RequestBody,
         query: Query,
     ) -> Result<Response<ResponseBody>, Refusal> {
+        let path = Path::parse(parts.uri.path());
+        // Who asks for a time that is none is told so before anybody asks who it is.
+        let longest = match &path {
+            Path::Resource(target) if in_flight::lasts(target.verb(&parts.method, &query), target) => None,
+            Path::Resource(_) | Path::Other(_) => {
+                Some(in_flight::deadline(&query, self.0.settings.request_timeout)?)
+            }
+        };
         let snapshot = self.0.config.engine.snapshot();
         let lookup =
             |collection: &str, key: &str| snapshot.get(collection, key).map(|entry| entry.bytes.clone());
@@ -254,7 +262,7 @@ impl ApiServer {
         {
             visitor.identified();
         }
-        match Path::parse(parts.uri.path()) {
+        match path {
             Path::Other(segments) => {
                 let verb = parts.method.as_str().to_ascii_lowercase();
                 let what = Attributes { verb: &verb, path: Some(parts.uri.path()), ..Attributes::default() };
@@ -263,7 +271,7 @@ impl ApiServer {
                 let named: Vec<&str> = segments.iter().map(String::as_str).collect();
                 if let Some(service) = aggregation::elsewhere(self, &named) {
                     drop(snapshot);
-                    let end = Instant::now() + self.0.settings.request_timeout;
+                    let end = Instant::now() + longest.unwrap_or(self.0.settings.request_timeout);
                     let passing = aggregation::answer(self, &service, Incoming { parts, body, query, user });
                     let answered = tokio::time::timeout_at(end, passing).await;
                     return Ok(answered.map_err(|_| in_flight::timed_out())?.map(|body| body.until(end)));
@@ -286,10 +294,6 @@ impl ApiServer {
                 let user = self.authorize(&snapshot, caller, &parts, &what).await?;
                 drop(snapshot);
                 self.0.metrics.answered(verb);
-                let longest = match in_flight::lasts(verb, &target) {
-                    true => None,
-                    false => Some(in_flight::deadline(&query, self.0.settings.request_timeout)?),
-                };
                 // A client outside has a time of its own, and reads while here time may jump.
                 let is_outside = parts.extensions.get::<RemoteAddress>().is_some();
                 let is_timed = !(is_outside && self.engine().world().clock.may_jump());
