@@ -2,6 +2,8 @@
 
 mod edge;
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::support::Api;
@@ -30,6 +32,54 @@ async fn a_list_in_pages_is_one_consistent_whole() {
     let rest = api.get(&format!("{MAPS}?limit=9&continue={token}")).await.expect(200);
     assert_eq!(names(&rest), ["c", "d", "e"]);
     assert_eq!(rest["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"]);
+}
+
+/// `--etcd-compaction-interval` of kube-apiserver.
+#[tokio::test(start_paused = true)]
+async fn the_past_is_listed_for_five_minutes_at_least_and_for_ten_at_most() {
+    let api = Api::start().await;
+    for name in ["a", "b", "c"] {
+        api.post(MAPS, map(name, "red")).await.expect(201);
+    }
+    let page = async |token: &str| api.get(&format!("{MAPS}?limit=1&continue={token}")).await;
+    let first = async || {
+        let first = api.get(&format!("{MAPS}?limit=1")).await.expect(200);
+        let told = |field: &str| first["metadata"][field].as_str().unwrap().to_owned();
+        (told("continue"), told("resourceVersion"))
+    };
+    let exact = |version: &str| format!("{MAPS}?resourceVersion={version}&resourceVersionMatch=Exact");
+    let (old, old_version) = first().await;
+    let mut watch =
+        api.watch(&format!("{MAPS}?watch=true&resourceVersion={old_version}&timeoutSeconds=3600")).await;
+    // Of what nothing follows for a while, the present is kept.
+    tokio::time::advance(Duration::from_secs(100)).await;
+    api.patch(&format!("{MAPS}/a"), "merge", json!({"data": {"x": "1"}})).await.expect(200);
+    tokio::time::advance(Duration::from_secs(210)).await;
+    api.post(MAPS, map("d", "red")).await.expect(201);
+    let (new, new_version) = first().await;
+    tokio::time::advance(Duration::from_secs(285)).await;
+    assert_eq!(names(&page(&old).await.expect(200)), ["b"]);
+    tokio::time::advance(Duration::from_secs(10)).await;
+    api.delete(&format!("{MAPS}/b")).await.expect(200);
+
+    let late = page(&old).await;
+    let go_on = late.body["metadata"]["continue"].as_str().unwrap().to_owned();
+    let why = late.refused(410, "Expired");
+    assert!(
+        why.starts_with("The provided continue parameter is too old to display a consistent list"),
+        "{why}"
+    );
+    assert_eq!(names(&page(&go_on).await.expect(200)), ["c"], "the rest is told as it is now");
+    let why = api.get(&exact(&old_version)).await.refused(410, "Expired");
+    assert_eq!(why, "The resourceVersion for the provided list is too old.");
+    assert_eq!(names(&page(&new).await.expect(200)), ["b"], "what is five minutes old is still there");
+    assert_eq!(names(&api.get(&exact(&new_version)).await.expect(200)), ["a", "b", "c", "d"]);
+    api.get(&format!("{MAPS}?resourceVersion={old_version}")).await.expect(200);
+    watch.expect("MODIFIED", "a").await;
+    watch.expect("ADDED", "d").await;
+    watch.expect("DELETED", "b").await;
+    let mut again = api.watch(&format!("{MAPS}?watch=true&resourceVersion={old_version}")).await;
+    again.expect("MODIFIED", "a").await;
 }
 
 #[tokio::test(start_paused = true)]

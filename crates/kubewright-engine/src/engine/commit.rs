@@ -33,6 +33,7 @@ impl Engine {
                 "the cluster was reset while the request was under way",
             ));
         }
+        self.let_time_pass();
         let outcome = if definitions::is_definition(kind) {
             definitions::commit(self, kind, key, expect, change).await
         } else {

@@ -8,6 +8,7 @@ pub(crate) mod convert;
 pub(crate) mod definitions;
 pub(crate) mod epochs;
 mod node_ports;
+mod past;
 mod served;
 mod settings;
 mod waiting;
@@ -19,8 +20,9 @@ use kubewright_identity::authz::{Authorizer, Mode};
 use kubewright_identity::webhook;
 use kubewright_kinds::{Kinds, Summary, unreadable};
 use kubewright_meta::ApiError;
-use kubewright_store::{Entry, Snapshot, Store};
+use kubewright_store::{Entry, Revision, Snapshot, Store};
 use kubewright_world::World;
+use parking_lot::Mutex;
 
 pub use api_services::ApiServices;
 pub use node_ports::NodePorts;
@@ -30,6 +32,7 @@ use self::allocate::Allocator;
 use self::api_services::Registry;
 use self::definitions::Definitions;
 use self::epochs::{Epoch, Epochs};
+use self::past::Past;
 use self::served::Served;
 use crate::admission::Admission;
 use crate::request::Call;
@@ -50,6 +53,7 @@ pub struct Engine {
     definitions: Definitions,
     epochs: Epochs,
     registry: Registry,
+    past: Mutex<Past>,
 }
 
 impl Engine {
@@ -74,6 +78,7 @@ impl Engine {
             definitions: Definitions::default(),
             epochs: Epochs::default(),
             registry: Registry::default(),
+            past: Mutex::new(Past::starting(clock.now())),
         };
         definitions::reload(&engine, &engine.snapshot());
         engine
@@ -142,6 +147,18 @@ impl Engine {
     /// The time between two resets that it is now.
     pub(crate) fn epoch(&self) -> Epoch {
         self.epochs.now()
+    }
+
+    /// Notes the version of the cluster when five minutes have passed. Called before each commit, so that what was written
+    /// before and after them is told apart.
+    pub(crate) fn let_time_pass(&self) {
+        self.past.lock().pass(self.world.clock.now(), || self.store.revision());
+    }
+
+    /// Whether the objects of an older version can still be listed, as far as time goes.
+    pub(crate) fn remembers(&self, version: Revision) -> bool {
+        self.let_time_pass();
+        self.past.lock().reaches(version)
     }
 
     /// What is known of definitions beside their objects.

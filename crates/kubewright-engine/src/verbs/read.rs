@@ -147,7 +147,7 @@ fn snapshot_for(
 ) -> Result<Snapshot<Summary>, ApiError> {
     if let Some(token) = token {
         let Some(revision) = token.revision else { return Ok(engine.store().snapshot()) };
-        return engine.store().snapshot_at(&kind.collection, revision).map_err(|_| continue_expired(token));
+        return kept(engine, kind, revision).ok_or_else(|| continue_expired(token));
     }
     let Some(version) = options.resource_version.filter(|version| *version != Revision(0)) else {
         return Ok(engine.store().snapshot());
@@ -159,13 +159,17 @@ fn snapshot_for(
         None => options.limit > 0,
     };
     if exact {
-        engine
-            .store()
-            .snapshot_at(&kind.collection, version)
-            .map_err(|_| ApiError::expired("The resourceVersion for the provided list is too old."))
+        kept(engine, kind, version)
+            .ok_or_else(|| ApiError::expired("The resourceVersion for the provided list is too old."))
     } else {
         Ok(engine.store().snapshot())
     }
+}
+
+/// The objects of a kind as they were at a version; none where that is too long ago, in time or in changes.
+fn kept(engine: &Engine, kind: &Kind, version: Revision) -> Option<Snapshot<Summary>> {
+    let remembered = engine.remembers(version);
+    remembered.then(|| engine.store().snapshot_at(&kind.collection, version).ok()).flatten()
 }
 
 /// 504 for a version that no commit has reached.
