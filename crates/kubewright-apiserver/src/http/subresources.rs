@@ -1,7 +1,7 @@
 //! What is served below an object, and what is computed instead of stored.
 
 use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::{Method, Response, StatusCode};
 use kubewright_engine::admission::{self, Review};
 use kubewright_engine::request::{Call, WriteOptions, part_of, review_of};
 use kubewright_engine::verbs::{self, Member, Part, Written, scale_paths};
@@ -24,7 +24,9 @@ pub(super) async fn answer(info: &RequestInfo<'_>, name: &str) -> Result<Respons
             None => ApiError::no_such_resource(),
         });
     };
-    if call.kind.custom.is_none() && !subresource.verbs().contains(&info.verb) {
+    // `ProxyMethods` of `pkg/registry/core/pod/rest`: OPTIONS is a method, and no verb.
+    let asks_behind = matches!(subresource, Subresource::Proxy(_)) && *info.method == Method::OPTIONS;
+    if call.kind.custom.is_none() && !subresource.verbs().contains(&info.verb) && !asks_behind {
         return Err(ApiError::method_not_allowed());
     }
     match subresource {

@@ -161,6 +161,11 @@ async fn a_request_goes_through_to_a_pod() {
             "PATCH /some%20path?b=c host=cluster.example.com via={PODS}/a:8080/proxy/some%20path body=hello\n"
         )
     );
+    let asked = api.send(Method::OPTIONS, &format!("{PODS}/a:8080/proxy/x"), &headers, "").await;
+    assert_eq!(asked.code, StatusCode::OK, "{:?}", asked.bytes);
+    assert!(asked.bytes.starts_with(b"OPTIONS /x "), "{:?}", asked.bytes);
+    let elsewhere = api.send(Method::OPTIONS, &format!("{PODS}/a/log"), &[], "").await;
+    assert_eq!(elsewhere.code, StatusCode::METHOD_NOT_ALLOWED);
     let away = api.get(&format!("{PODS}/a/proxy/away")).await;
     assert_eq!(away.code, StatusCode::FOUND);
     assert_eq!(away.headers["location"], &*format!("{PODS}/a/proxy/home?a=b"));
@@ -205,6 +210,8 @@ async fn a_request_goes_through_to_an_endpoint_of_a_service() {
         assert_eq!(answer.code, StatusCode::OK, "{:?}", answer.bytes);
         assert!(answer.bytes.starts_with(b"GET /x "), "{:?}", answer.bytes);
     }
+    let asked = api.send(Method::OPTIONS, &format!("{SERVICES}/s:web/proxy/x"), &[], "").await;
+    assert!(asked.bytes.starts_with(b"OPTIONS /x "), "{:?}", asked.bytes);
     let unknown = api.get(&format!("{SERVICES}/s:92/proxy/x")).await.refused(503, "ServiceUnavailable");
     assert_eq!(unknown, "no service port 92 found for service \"s\"");
     let empty = api.get(&format!("{SERVICES}/s:other/proxy/x")).await.refused(503, "ServiceUnavailable");
