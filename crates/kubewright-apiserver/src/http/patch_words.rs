@@ -22,7 +22,12 @@ pub(super) fn parse(
     schema: Option<&Arc<Schema>>,
 ) -> Result<Patch, ApiError> {
     let is_late = version >= Version::V1_37;
-    if is_late && content_type != patch::APPLY && kubewright_codec::json::decode(body).is_err() {
+    let is_json = match content_type {
+        patch::JSON | patch::MERGE => true,
+        patch::STRATEGIC => schema.is_some(),
+        _ => false,
+    };
+    if is_late && is_json && kubewright_codec::json::decode(body).is_err() {
         return Err(ApiError::bad_request(NO_JSON));
     }
     Patch::parse(content_type, body, schema).map_err(|error| {

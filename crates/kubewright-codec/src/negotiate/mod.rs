@@ -115,10 +115,14 @@ pub enum Offer {
     Custom,
     /// A watch of a custom kind.
     CustomWatch,
-    /// Discovery, aggregated too.
+    /// The versions of the core group, and aggregated discovery of it.
     Discovery,
-    /// Discovery of one group or version.
+    /// Discovery of one version.
     PlainDiscovery,
+    /// The groups, and aggregated discovery of them.
+    Groups,
+    /// Discovery of the groups, or of one.
+    PlainGroups,
     /// `/version` and its like: JSON alone.
     JsonAlone,
 }
@@ -138,7 +142,7 @@ impl Offer {
     /// The media types that the router tells of; `None` where no router stands before.
     fn routed(self) -> Option<Vec<&'static str>> {
         match self {
-            Self::Custom | Self::CustomWatch => None,
+            Self::Custom | Self::CustomWatch | Self::Groups | Self::PlainGroups => None,
             Self::JsonAlone => Some(vec![MEDIA_TYPES[0]]),
             Self::List | Self::Watch => Some(MEDIA_TYPES.into_iter().chain(STREAMS).collect()),
             Self::Object | Self::Computed | Self::Discovery | Self::PlainDiscovery => {
@@ -158,8 +162,8 @@ impl Offer {
             return (!custom || encoding != Encoding::Protobuf).then_some(Shape::Object);
         };
         match self {
-            Self::JsonAlone | Self::PlainDiscovery => None,
-            Self::Discovery => match clause {
+            Self::JsonAlone | Self::PlainDiscovery | Self::PlainGroups => None,
+            Self::Discovery | Self::Groups => match clause {
                 AcceptClause {
                     kind: "APIGroupDiscoveryList",
                     group: "apidiscovery.k8s.io",

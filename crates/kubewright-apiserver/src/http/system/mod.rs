@@ -49,15 +49,17 @@ pub(super) fn answer(
             request.api_services().all(),
             request.configuration().is_some(),
         ))),
-        [of @ ("healthz" | "livez" | "readyz"), check @ ..] if check != [""] => {
-            health::answer(server, of, &check.join("/"), query)
+        ["healthz", check @ ..] if check != [""] => {
+            health::answer(server, "healthz", &check.join("/"), query)
         }
-        ["metrics"] => {
-            let mut response = respond::text(StatusCode::OK, metrics::text(server));
-            let media_type = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-            response.headers_mut().insert(CONTENT_TYPE, media_type);
-            Ok(response)
+        ["livez", check @ ..] if check != [""] => health::answer(server, "livez", &check.join("/"), query),
+        ["readyz", check @ ..] if check != [""] => health::answer(server, "readyz", &check.join("/"), query),
+        ["metrics", "slis"] if parts.method == Method::DELETE => {
+            server.metrics().forget_checks();
+            Ok(respond::text(StatusCode::OK, "metrics reset\n"))
         }
+        ["metrics", "slis"] => Ok(metrics::response(server.metrics().slis())),
+        ["metrics"] => Ok(metrics::response(metrics::text(server))),
         ["openapi", "v2"] => Ok(documents::openapi_v2(&request, &kinds)),
         ["openapi", "v3", document @ ..] => Ok(documents::openapi_v3(&request, &kinds, document)),
         ["version"] | ["version", ""] => {
@@ -125,9 +127,11 @@ impl SystemRequest<'_> {
         core: bool,
     ) -> Result<Response<ResponseBody>, ApiError> {
         // Without the feature the clauses that ask for it are skipped, as all that cannot be had.
-        let offer = match self.server.settings().aggregated_discovery {
-            true => Offer::Discovery,
-            false => Offer::PlainDiscovery,
+        let offer = match (core, self.server.settings().aggregated_discovery) {
+            (true, true) => Offer::Discovery,
+            (true, false) => Offer::PlainDiscovery,
+            (false, true) => Offer::Groups,
+            (false, false) => Offer::PlainGroups,
         };
         let wanted = MediaTypeOptions::of(self.headers(), self.query, offer)?;
         let mut response = match wanted.shape {
@@ -202,10 +206,15 @@ impl SystemRequest<'_> {
             None => Err(ApiError::no_such_path()),
             Some(document) => {
                 // A group as a whole, and what is custom, is told by handlers without a router.
-                if built_in && !matches!(named, ["apis", _]) {
+                let of_group = matches!(named, ["apis", _]);
+                if built_in && !of_group {
                     self.routed()?;
                 }
-                let offer = if built_in { Offer::PlainDiscovery } else { Offer::Custom };
+                let offer = match (of_group, built_in) {
+                    (true, _) => Offer::PlainGroups,
+                    (false, true) => Offer::PlainDiscovery,
+                    (false, false) => Offer::Custom,
+                };
                 debug_assert!(group.is_empty() || named.len() > 1, "a group was named");
                 let wanted = MediaTypeOptions::of(self.headers(), self.query, offer)?;
                 Ok(respond::value(StatusCode::OK, &document, wanted.encoding))
@@ -253,6 +262,7 @@ fn paths(kinds: &Kinds, services: &[ApiService], tells_issuer: bool) -> Value {
         "/healthz",
         "/livez",
         "/metrics",
+        "/metrics/slis",
         "/openapi/v2",
         "/openapi/v3",
         "/openapi/v3/",
@@ -265,7 +275,7 @@ fn paths(kinds: &Kinds, services: &[ApiService], tells_issuer: bool) -> Value {
         paths.extend(["/.well-known/openid-configuration", "/openid/v1/jwks"].map(str::to_owned));
     }
     for of in ["healthz", "livez", "readyz"] {
-        paths.extend(health::checks(of).into_iter().map(|check| format!("/{of}/{check}")));
+        paths.extend(health::checks(of).map(|check| format!("/{of}/{check}")));
     }
     for one in services.iter().filter(|one| !one.group.is_empty()) {
         paths.push(format!("/apis/{}", one.group));

@@ -32,6 +32,31 @@ fn content_type(headers: &HeaderMap) -> &str {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_checks_of_health_found_is_counted_until_it_is_forgotten() {
+    let api = Api::start().await;
+    let text = async |method: Method| {
+        let answer = api.send(method, "/metrics/slis", &[], "").await.bytes;
+        String::from_utf8_lossy(&answer).into_owned()
+    };
+    assert!(!text(Method::GET).await.contains("healthcheck"));
+    for path in ["/livez", "/livez?verbose", "/readyz?exclude=etcd", "/healthz/etcd"] {
+        api.get(path).await;
+    }
+    let told = text(Method::GET).await;
+    for line in [
+        "kubernetes_healthcheck{name=\"etcd\",type=\"livez\"} 1\n",
+        "kubernetes_healthchecks_total{name=\"etcd\",status=\"success\",type=\"livez\"} 2\n",
+        "kubernetes_healthchecks_total{name=\"shutdown\",status=\"success\",type=\"readyz\"} 1\n",
+    ] {
+        assert!(told.contains(line), "{line} in {told}");
+    }
+    assert!(!told.contains("name=\"etcd\",type=\"readyz\""), "what is excluded is not looked at: {told}");
+    assert!(!told.contains("type=\"healthz\""), "a check that is asked alone does not count: {told}");
+    assert_eq!(text(Method::DELETE).await, "metrics reset\n");
+    assert!(!text(Method::GET).await.contains("healthcheck"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn discovery_is_aggregated_for_those_who_want_it_and_only_where_it_is_on() {
     let (on, off) =
         (Api::start().await, with(Settings { aggregated_discovery: false, ..Settings::default() }).await);
