@@ -16,7 +16,12 @@ use std::{fs, path::PathBuf, thread};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use self::{classes::Class, programs::Programs, results::Results, suite::Suite};
+use self::{
+    classes::Class,
+    programs::Programs,
+    results::{Results, Verdict},
+    suite::Suite,
+};
 use crate::run::{cargo, run, target, workspace};
 
 /// The release whose tests they are; `k8s.io/kubernetes` of it is what they are built from.
@@ -155,15 +160,17 @@ fn side_by_side(suites: &[Suite]) -> Result<Vec<results::Outcome>> {
     let mut outcomes = Vec::new();
     for (suite, result) in suites.iter().zip(all) {
         let found = result.with_context(|| format!("class {}", suite.class.letter()))?;
-        let passed = found.iter().filter(|outcome| outcome.passed).count();
+        let (passed, others): (Vec<_>, Vec<_>) =
+            found.iter().partition(|outcome| outcome.verdict == Verdict::Passed);
         eprintln!(
-            "class {}: {passed} of {} passed ({})",
+            "class {}: {} of {} passed ({})",
             suite.class.letter(),
+            passed.len(),
             suite.names.len(),
             suite.folder.display()
         );
-        for failed in found.iter().filter(|outcome| !outcome.passed) {
-            eprintln!("  failed: {}", failed.name);
+        for outcome in others {
+            eprintln!("  {}: {}", outcome.verdict.word(), outcome.name);
         }
         outcomes.extend(found);
     }

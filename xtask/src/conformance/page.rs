@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::{
     RELEASE,
     classes::{Class, Test},
-    results::Results,
+    results::{Results, Verdict},
 };
 
 pub(super) const PAGE: &str = "docs/conformance.md";
@@ -35,29 +35,20 @@ pub(super) fn render(tests: &[Test], results: &Results) -> String {
     let mut page = HEAD.to_owned();
     // Writing to a String does not fail.
     let _ = writeln!(page, "\nThe tests are those of Kubernetes v{RELEASE}.\n");
-    page += "| class | needs | tests | passed | failed | not run |\n|---|---|---|---|---|---|\n";
+    page += "| class | needs | tests | passed | failed | interrupted | not run |\n|---|---|---|---|---|---|---|\n";
     for class in Class::ALL {
-        let of_class = || tests.iter().filter(|test| test.class == class);
-        let [all, passed, failed] = count(of_class(), results);
-        let (letter, needs) = (class.letter(), class.needs());
-        let _ = writeln!(
-            page,
-            "| {letter} | {needs} | {all} | {passed} | {failed} | {} |",
-            all - passed - failed
-        );
+        let of_class = tests.iter().filter(|test| test.class == class);
+        let _ = writeln!(page, "| {} | {} | {} |", class.letter(), class.needs(), counts(of_class, results));
     }
-    let [all, passed, failed] = count(tests.iter(), results);
-    let _ = writeln!(page, "| all | | {all} | {passed} | {failed} | {} |", all - passed - failed);
+    let _ = writeln!(page, "| all | | {} |", counts(tests.iter(), results));
     page += PEERS;
     for class in Class::ALL {
         let _ = writeln!(page, "\n## Class {}: {}\n", class.letter(), class.needs());
         page += "| result | day | test |\n|---|---|---|\n";
         for test in tests.iter().filter(|test| test.class == class) {
             let (result, date) = match results.of(&test.name) {
-                Some(outcome) => {
-                    (if outcome.passed { "passed" } else { "**failed**" }, outcome.date.as_str())
-                }
-                None => ("not run", ""),
+                Some(outcome) => (shown(outcome.verdict), outcome.date.as_str()),
+                None => ("not run".to_owned(), ""),
             };
             let name = test.name.replace('|', "\\|");
             let name = name.strip_suffix(" [Conformance]").unwrap_or(&name);
@@ -67,13 +58,21 @@ pub(super) fn render(tests: &[Test], results: &Results) -> String {
     page
 }
 
-/// How many there are, have passed, have failed.
-fn count<'a>(tests: impl Iterator<Item = &'a Test>, results: &Results) -> [usize; 3] {
-    tests.fold([0; 3], |[all, passed, failed], test| match results.of(&test.name) {
-        None => [all + 1, passed, failed],
-        Some(outcome) if outcome.passed => [all + 1, passed + 1, failed],
-        Some(_) => [all + 1, passed, failed + 1],
-    })
+/// A verdict, so that nobody overlooks one that is not good.
+fn shown(verdict: Verdict) -> String {
+    match verdict {
+        Verdict::Passed => verdict.word().to_owned(),
+        Verdict::Failed | Verdict::Interrupted => format!("**{}**", verdict.word()),
+    }
+}
+
+/// How many tests there are, how many of each verdict, and how many without, as cells of a table.
+fn counts<'a>(tests: impl Iterator<Item = &'a Test>, results: &Results) -> String {
+    let verdicts: Vec<Option<Verdict>> =
+        tests.map(|test| results.of(&test.name).map(|outcome| outcome.verdict)).collect();
+    let of = |one: Option<Verdict>| verdicts.iter().filter(|verdict| **verdict == one).count();
+    let [passed, failed, interrupted] = Verdict::ALL.map(|verdict| of(Some(verdict)));
+    format!("{} | {passed} | {failed} | {interrupted} | {}", verdicts.len(), of(None))
 }
 
 #[cfg(test)]
@@ -95,9 +94,13 @@ mod tests {
     fn a_test_that_did_not_run_is_neither_passed_nor_failed() {
         let tests = [Test { class: Class::Api, name: "a [Conformance]".into() }];
         let page = render(&tests, &Results::default());
-        assert!(page.contains("| all | | 1 | 0 | 0 | 1 |\n"));
+        assert!(page.contains("| all | | 1 | 0 | 0 | 0 | 1 |\n"));
         assert!(page.contains("| not run |  | `a` |\n"));
         let failed = Results::parse("failed\t2026-11-28\ta [Conformance]\n").expect("a table");
         assert!(render(&tests, &failed).contains("| **failed** | 2026-11-28 | `a` |\n"));
+        let cut = Results::parse("interrupted\t2026-11-28\ta [Conformance]\n").expect("a table");
+        let page = render(&tests, &cut);
+        assert!(page.contains("| all | | 1 | 0 | 0 | 1 | 0 |\n"), "it is told as what it is");
+        assert!(page.contains("| **interrupted** | 2026-11-28 | `a` |\n"));
     }
 }

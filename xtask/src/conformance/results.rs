@@ -8,11 +8,43 @@ use serde_json::Value;
 /// Where it is kept.
 pub(super) const FILE: &str = "xtask/src/conformance/results.tsv";
 
+/// How a test ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Passed,
+    Failed,
+    /// The time of the suite was over, or somebody stopped it: nothing is known of the test.
+    Interrupted,
+}
+
+impl Verdict {
+    pub(super) const ALL: [Self; 3] = [Self::Passed, Self::Failed, Self::Interrupted];
+
+    /// As the table has it.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Failed => "failed",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    /// What ginkgo says of a test that ran (`SpecState` in `types/types.go`); none for one that did not.
+    fn of_state(state: &str) -> Option<Self> {
+        match state {
+            "passed" => Some(Self::Passed),
+            "interrupted" | "aborted" => Some(Self::Interrupted),
+            "skipped" | "pending" => None,
+            _ => Some(Self::Failed),
+        }
+    }
+}
+
 /// What came out of one test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
     pub(super) name: String,
-    pub(super) passed: bool,
+    pub(super) verdict: Verdict,
     /// The day when it ran.
     pub(super) date: String,
 }
@@ -29,13 +61,10 @@ impl Results {
     pub(super) fn parse(text: &str) -> Result<Self> {
         let outcome = |line: &str| {
             let mut columns = line.split('\t');
-            let passed = match columns.next()? {
-                "passed" => true,
-                "failed" => false,
-                _ => return None,
-            };
+            let word = columns.next()?;
+            let verdict = Verdict::ALL.into_iter().find(|verdict| verdict.word() == word)?;
             let (date, name) = (columns.next()?.to_owned(), columns.next()?.to_owned());
-            Some((name.clone(), Outcome { name, passed, date }))
+            Some((name.clone(), Outcome { name, verdict, date }))
         };
         let lines = text.lines().filter(|line| !line.is_empty());
         let read = lines.map(|line| outcome(line).with_context(|| format!("no line of {FILE}: {line}")));
@@ -43,9 +72,9 @@ impl Results {
     }
 
     pub(super) fn render(&self) -> String {
-        self.0.values().fold(String::new(), |mut text, Outcome { name, passed, date }| {
+        self.0.values().fold(String::new(), |mut text, Outcome { name, verdict, date }| {
             // Writing to a String does not fail.
-            let _ = writeln!(text, "{}\t{date}\t{name}", if *passed { "passed" } else { "failed" });
+            let _ = writeln!(text, "{}\t{date}\t{name}", verdict.word());
             text
         })
     }
@@ -55,7 +84,7 @@ impl Results {
     }
 
     pub(super) fn has_passed(&self, name: &str) -> bool {
-        self.of(name).is_some_and(|outcome| outcome.passed)
+        self.of(name).is_some_and(|outcome| outcome.verdict == Verdict::Passed)
     }
 
     /// These, with what was found now in place of what was found before.
@@ -74,13 +103,11 @@ pub(super) fn of_report(report: &Value) -> Result<Vec<Outcome>> {
     for suite in report.as_array().context("a report is a list of suites")? {
         let specs = suite["SpecReports"].as_array().context("a suite has reports of its tests")?;
         for spec in specs.iter().filter(|spec| spec["LeafNodeType"] == "It") {
-            let passed = match spec["State"].as_str().unwrap_or_default() {
-                "passed" => true,
-                "skipped" | "pending" => continue,
-                _ => false,
+            let Some(verdict) = Verdict::of_state(spec["State"].as_str().unwrap_or_default()) else {
+                continue;
             };
             let date = spec["StartTime"].as_str().unwrap_or_default().chars().take(10).collect();
-            outcomes.push(Outcome { name: name(spec), passed, date });
+            outcomes.push(Outcome { name: name(spec), verdict, date });
         }
     }
     Ok(outcomes)
@@ -107,16 +134,22 @@ mod tests {
         };
         let report = json!([{"SpecReports": [spec("failed", "It"), spec("skipped", "It"), spec("passed", "BeforeSuite")]}]);
         let outcomes = of_report(&report).expect("a report");
-        let failed =
-            Outcome { name: "[sig-a] Things should be".into(), passed: false, date: "2026-11-28".into() };
-        assert_eq!(outcomes, [failed]);
+        let outcome = |verdict: Verdict| Outcome {
+            name: "[sig-a] Things should be".into(),
+            verdict,
+            date: "2026-11-28".into(),
+        };
+        assert_eq!(outcomes, [outcome(Verdict::Failed)]);
+        let cut = of_report(&json!([{"SpecReports": [spec("interrupted", "It"), spec("aborted", "It")]}]));
+        let interrupted = outcome(Verdict::Interrupted);
+        assert_eq!(cut.expect("a report"), [interrupted.clone(), interrupted], "they have not failed");
         assert!(of_report(&json!({})).is_err());
     }
 
     #[test]
     fn what_is_found_now_goes_before_what_was_found_and_leaves_the_rest() {
         let before = Results::parse("failed\t2026-11-01\ta\npassed\t2026-11-01\tb\n").expect("a table");
-        let again = Outcome { name: "a".into(), passed: true, date: "2026-11-28".into() };
+        let again = Outcome { name: "a".into(), verdict: Verdict::Passed, date: "2026-11-28".into() };
         let all = before.with(vec![again]);
         assert_eq!(all.render(), "passed\t2026-11-28\ta\npassed\t2026-11-01\tb\n");
         assert_eq!(Results::parse(&all.render()).expect("a table"), all);
