@@ -92,7 +92,16 @@ async fn delete_asking(
             return Ok(answer(call, &next, encode::bytes(call.kind, &next), goes));
         }
         let stored = convert::in_storage_version(engine, call.kind, next.clone()).await?;
-        if let Some(entry) = commit_deletion(engine, epoch, call, &entry, stored, goes).await? {
+        // A pod that goes at once is told to end before: who watches sees it in this order.
+        let told = match call.kind.behaviour.role == Role::Pod && goes && next != current {
+            true => commit_deletion(engine, epoch, call, &entry, stored.clone(), false).await?,
+            false => Some(entry),
+        };
+        let gone = match &told {
+            Some(entry) => commit_deletion(engine, epoch, call, entry, stored, goes).await?,
+            None => None,
+        };
+        if let Some(entry) = gone {
             if goes {
                 let had = addresses_of(call.kind, &current);
                 addresses::changed(engine, call.namespace, call.name, &had, &BTreeSet::new()).await;
