@@ -7,7 +7,7 @@ use kubewright_schema::Node;
 use kubewright_schema::fields::{Set, Version, Versions};
 use serde_json::Value;
 
-use super::{Kind, Kinds};
+use super::{Custom, Kind, Kinds};
 
 /// The versions of a resource that are served, seen from one of them.
 #[derive(Clone, Copy)]
@@ -30,6 +30,12 @@ impl Versions for ServedVersions<'_> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let kind = self.kinds.get(group, version, &self.kind.plural)?;
         (kind.collection == self.kind.collection).then_some(&**kind as &dyn Version)
+    }
+
+    fn has_lost(&self, api_version: &str) -> bool {
+        let version = api_version.split_once('/').map_or(api_version, |(_, version)| version);
+        let knows = |custom: &Custom| custom.versions.schema(version).is_some();
+        self.get(api_version).is_none() && self.kind.custom.as_ref().is_some_and(|custom| !knows(custom))
     }
 
     fn convert(&self, from: &dyn Version, to: &dyn Version, object: &Value) -> Value {

@@ -97,7 +97,7 @@ impl Write<'_> {
     /// # Errors
     /// The objects cannot be compared.
     pub(super) fn updated(&self, live: &Value, new: &Value, managed: Managed) -> Result<Managed, String> {
-        let mut managed = self.reconciled(managed);
+        let mut managed = self.reconciled(managed)?;
         let mut differences = Differences::new(self.versions, live, new, self.ignored());
         take_from_all(&mut managed, &mut differences, None)?;
         let version = self.versions.written().api_version();
@@ -135,8 +135,15 @@ impl Write<'_> {
         self.versions.written().left_alone(self.subresource)
     }
 
-    /// The entries under today's schemas, without those of versions that are gone.
-    pub(super) fn reconciled(&self, mut managed: Managed) -> Managed {
+    /// The entries under today's schemas, without those of versions that are not served any more.
+    ///
+    /// # Errors
+    /// An entry is of a version that the definition of a custom kind no longer has.
+    pub(super) fn reconciled(&self, mut managed: Managed) -> Result<Managed, String> {
+        let mut versions = managed.entries.iter().map(|entry| &entry.manager.api_version);
+        if let Some(lost) = versions.find(|version| self.versions.has_lost(version)) {
+            return Err(format!("request to convert CR to an invalid group/version: {lost}"));
+        }
         managed.entries.retain_mut(|entry| {
             let Some(version) = self.versions.get(&entry.manager.api_version) else { return false };
             if let Some(fields) = reconcile(Shape::of(version), &entry.fields) {
@@ -144,7 +151,7 @@ impl Write<'_> {
             }
             true
         });
-        managed
+        Ok(managed)
     }
 }
 

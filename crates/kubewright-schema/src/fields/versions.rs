@@ -29,6 +29,9 @@ pub trait Versions: Sync {
     fn written(&self) -> &dyn Version;
     /// The version of that name; `None` when there is no such version (any more).
     fn get(&self, api_version: &str) -> Option<&dyn Version>;
+    /// Whether the resource is a custom one whose definition no longer has that version, so that nothing can be converted
+    /// to it.
+    fn has_lost(&self, api_version: &str) -> bool;
     /// An object of one version in another one.
     fn convert(&self, from: &dyn Version, to: &dyn Version, object: &Value) -> Value;
 }
