@@ -1,5 +1,6 @@
 //! CustomResourceDefinitions (`apiextensions.k8s.io/v1`): their defaults, their validation, and the kinds that they make.
 
+mod approval;
 mod cel;
 mod conversion;
 mod defaults;

@@ -7,10 +7,10 @@ use kubewright_schema::names::{label_1035, subdomain};
 use kubewright_schema::pattern::Patterns;
 use serde_json::Value;
 
-use super::history::{approval, stored_versions, unchanged};
+use super::history::{stored_versions, unchanged};
 use super::parts::{columns, deprecation, resource_names, scale};
 use super::path::Path;
-use super::{conversion, flag, go, list, one_of, part, schema, selectable, text};
+use super::{approval, conversion, flag, go, list, one_of, part, schema, selectable, text};
 
 /// What is wrong with a definition, beyond its metadata; `old` is the one that it replaces.
 ///
@@ -46,7 +46,7 @@ pub fn validate(definition: &Value, old: Option<&Value>) -> Vec<FieldError> {
     }
     errors.extend(validate_status(definition));
     stored_versions(definition, &mut errors);
-    approval(definition, old, &mut errors);
+    approval::validate(definition, old, &mut errors);
     if flag(spec, "preserveUnknownFields")
         && !old.is_some_and(|old| flag(&old["spec"], "preserveUnknownFields"))
     {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::{list, storage_version, text, texts};
+use super::{approval, list, storage_version, text, texts};
 use crate::Kinds;
 
 /// Brings the status of a definition up to date: accepted names, conditions and stored versions, given the kinds that
@@ -44,11 +44,12 @@ pub fn status(definition: &mut Value, others: &Kinds, now: Timestamp) {
             message: "not all names are accepted".into(),
         }),
     };
+    let approval = approval::condition(definition);
     let storage = storage_version(definition).map(str::to_owned);
     let Some(object) = definition.as_object_mut() else { return };
     let Some(status) = object.entry("status").or_insert_with(|| json!({})).as_object_mut() else { return };
     status.insert("acceptedNames".into(), accepted);
-    for condition in std::iter::once(names).chain(established) {
+    for condition in approval.into_iter().chain([names]).chain(established) {
         condition.set(status, now);
     }
     let mut stored = texts(&Value::Object(status.clone()), "storedVersions");
@@ -151,11 +152,12 @@ fn condition<'a>(definition: &'a Value, kind: &str) -> Option<&'a Value> {
     list(&definition["status"], "conditions").find(|condition| text(condition, "type") == kind)
 }
 
-struct Condition {
-    kind: &'static str,
-    status: &'static str,
-    reason: &'static str,
-    message: String,
+/// A condition of a definition.
+pub(super) struct Condition {
+    pub(super) kind: &'static str,
+    pub(super) status: &'static str,
+    pub(super) reason: &'static str,
+    pub(super) message: String,
 }
 
 impl Condition {
