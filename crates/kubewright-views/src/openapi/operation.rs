@@ -184,6 +184,9 @@ impl OperationTarget<'_> {
             Action::Create => (self.body.clone(), &[OK, CREATED, ACCEPTED]),
             Action::Patch if custom => (self.body.clone(), &[OK]),
             Action::Replace | Action::Patch => (self.body.clone(), &[OK, CREATED]),
+            Action::Delete if self.kind.behaviour.deletion_answers_object => {
+                (self.body.clone(), &[OK, ACCEPTED])
+            }
             Action::Delete => (components.status(), &[OK, ACCEPTED]),
             Action::DeleteCollection => (components.status(), &[OK]),
         };
