@@ -34,6 +34,9 @@ pub(crate) struct Options {
     /// Compare the order of fields, too
     #[arg(long)]
     order: bool,
+    /// Fold only what is answered otherwise first in each conversation
+    #[arg(long)]
+    first: bool,
     /// A folder for the shortest conversation of each sort of difference, for `tests/golden/golden.py record`
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -71,7 +74,8 @@ fn compared(program: &Path, options: &Options, kubeconfig: &Path) -> Command {
     if let Some(kinds) = &options.kinds {
         differ.args(["--kinds", kinds]);
     }
-    for (name, is_given) in [("--show", options.show), ("--order", options.order)] {
+    for (name, is_given) in [("--show", options.show), ("--order", options.order), ("--first", options.first)]
+    {
         if is_given {
             differ.arg(name);
         }

@@ -70,6 +70,9 @@ struct Options {
     /// Compare the order of fields, too
     #[arg(long)]
     order: bool,
+    /// Fold only the first request of each conversation that is answered otherwise: later ones often follow from it
+    #[arg(long)]
+    first: bool,
     /// How many sorts of difference are shrunk
     #[arg(long, default_value_t = 20)]
     shrink: usize,
@@ -205,7 +208,8 @@ async fn compare_all(options: &Options, scope: &Scope<'_>, pair: &Pair) -> Resul
                         *coverage.kinds.entry(ask.place.resource.kind.clone()).or_default() += 1;
                         *coverage.statuses.entry(got.status).or_default() += 1;
                     }
-                    for (at, differences) in &outcome.differences {
+                    let told = if options.first { 1 } else { usize::MAX };
+                    for (at, differences) in outcome.differences.iter().take(told) {
                         let sent = &outcome.reference[*at].sent;
                         let text = format!(
                             "{} {} {}",
@@ -213,7 +217,7 @@ async fn compare_all(options: &Options, scope: &Scope<'_>, pair: &Pair) -> Resul
                             sent.path,
                             sent.body.as_deref().unwrap_or_default().chars().take(1500).collect::<String>()
                         );
-                        for difference in differences.iter().take(3) {
+                        for difference in differences.iter().take(if options.first { 1 } else { 3 }) {
                             findings.add(seed, *at, &conversation.asks[*at], &text, difference);
                         }
                     }
