@@ -140,7 +140,7 @@ func printFields(types map[string]reflect.Type) error {
 	return nil
 }
 
-// A field of a message: "1 name string!".
+// A field of a message: "1 name string!", and "1 name string! v1.Protocol" where its type has a name of its own.
 func fieldLine(home string, field reflect.StructField) (string, error) {
 	json := strings.Split(field.Tag.Get("json"), ",")
 	name := json[0]
@@ -178,7 +178,27 @@ func fieldLine(home string, field reflect.StructField) (string, error) {
 	if name != "." && !empties && !option("omitzero") {
 		mark += "!"
 	}
+	if isNamed(of) {
+		mark += " " + of.String()
+	}
 	return fmt.Sprintf("%d %s %s%s", number, name, kind, mark), nil
+}
+
+// isNamed tells whether a type that is no struct, or what it is a list or map of, has a name that Go's messages tell.
+func isNamed(one reflect.Type) bool {
+	if _, is := special[one]; is || one.Kind() == reflect.Struct {
+		return false
+	}
+	if one.PkgPath() != "" {
+		return true
+	}
+	switch one.Kind() {
+	case reflect.Map:
+		return isNamed(one.Key()) || isNamed(one.Elem())
+	case reflect.Pointer, reflect.Slice:
+		return isNamed(one.Elem())
+	}
+	return false
 }
 
 func typeOf(home string, one reflect.Type) (string, error) {

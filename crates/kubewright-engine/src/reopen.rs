@@ -61,6 +61,7 @@ impl Reader {
         let mut value = stored.clone();
         encode::set_type(kind, &mut value);
         kind.schema().decode(&mut value).ok()?;
+        kind.schema().leave_out(&mut value, kind.encoding());
         body::default(kind, &mut value);
         if !kind.is_storage() {
             kind.to_storage(&mut value);

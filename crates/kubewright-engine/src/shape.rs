@@ -7,7 +7,7 @@ use http::StatusCode;
 use jiff::Timestamp;
 use kubewright_codec::negotiate::{MetaVersion, Shape};
 use kubewright_codec::rope::{PIECE, READ, Rope};
-use kubewright_kinds::{Kind, Summary, encode};
+use kubewright_kinds::{Kind, Role, Summary, encode};
 use kubewright_meta::{ApiError, object};
 use kubewright_store::{Entry, Revision};
 use serde::Deserialize;
@@ -65,7 +65,9 @@ impl Shaper {
     pub fn event(&mut self, bytes: Bytes) -> Bytes {
         match self.shape {
             Shape::Object | Shape::Discovery(_) => bytes,
-            Shape::Metadata(version) | Shape::MetadataList(version) => partial_of(version, &bytes).into(),
+            Shape::Metadata(version) | Shape::MetadataList(version) => {
+                self.partial_of(version, &bytes).into()
+            }
             Shape::Table(version) => self.table_of(version, &decoded(&bytes)),
         }
     }
@@ -76,11 +78,12 @@ impl Shaper {
             json!({"kind": self.kind.kind, "apiVersion": self.kind.api_version(), "metadata": metadata});
         if self.kind.custom.is_none() {
             let _ = self.kind.schema().decode(&mut object);
+            (self.kind.rules.unwritten)(&mut object);
         }
         match self.shape {
             Shape::Object | Shape::Discovery(_) => encode::bytes(&self.kind, &object),
             Shape::Metadata(version) | Shape::MetadataList(version) => {
-                partial(version, &object).to_string().into()
+                self.partial(version, &object).to_string().into()
             }
             Shape::Table(version) => self.table_of(version, &object),
         }
@@ -100,7 +103,7 @@ impl Shaper {
         };
         let one = |item: Value| match self.shape {
             Shape::Object | Shape::Discovery(_) => item,
-            Shape::Metadata(version) | Shape::MetadataList(version) => partial(version, &item),
+            Shape::Metadata(version) | Shape::MetadataList(version) => self.partial(version, &item),
             Shape::Table(version) => self.row(version, &item),
         };
         let items: Vec<String> = items.map(|item| one(item).to_string()).collect();
@@ -158,15 +161,20 @@ impl Shaper {
             ),
         };
         let mut rope = Rope::default();
+        // The table of definitions is made by a converter that has no list of rows before it has a row.
+        let no_rows = matches!(self.shape, Shape::Table(_))
+            && self.kind.behaviour.role == Role::Definition
+            && list.entries.is_empty();
+        let head = if no_rows { head.replace("\"rows\":[", "\"rows\":null}") } else { head };
         rope.copy(head.as_bytes());
-        Ok(Pieces { shaper: self, entries: list.entries.into_iter(), is_first: true, ended: false, rope })
+        Ok(Pieces { shaper: self, entries: list.entries.into_iter(), is_first: true, ended: no_rows, rope })
     }
 
     fn write_item(&self, out: &mut Rope, entry: &Entry<Summary>) {
         match self.shape {
             Shape::Object | Shape::Discovery(_) => encode::write_item(out, &self.kind, entry),
             Shape::Metadata(version) | Shape::MetadataList(version) => {
-                out.copy(partial_of(version, &encode::object(&self.kind, entry)).as_bytes());
+                out.copy(self.partial_of(version, &encode::object(&self.kind, entry)).as_bytes());
             }
             Shape::Table(version) => {
                 out.copy(self.row(version, &encode::value(&self.kind, entry)).to_string().as_bytes());
@@ -174,12 +182,34 @@ impl Shaper {
         }
     }
 
+    /// The metadata of an object alone, as they are whatever version it is shown in.
+    fn partial(&self, version: MetaVersion, object: &Value) -> Value {
+        let mut metadata = object["metadata"].clone();
+        for key in self.kind.behaviour.annotations_of_version {
+            if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+                annotations.remove(*key);
+            }
+        }
+        if metadata["annotations"] == json!({}) {
+            object::as_map(&mut metadata).remove("annotations");
+        }
+        json!({"kind": "PartialObjectMetadata", "apiVersion": version.api_version(), "metadata": metadata})
+    }
+
+    /// The same of an object's JSON, of which nothing else is decoded where all metadata are told.
+    fn partial_of(&self, version: MetaVersion, object: &Bytes) -> String {
+        if self.kind.behaviour.annotations_of_version.is_empty() {
+            return partial_of(version, object);
+        }
+        self.partial(version, &decoded(object)).to_string()
+    }
+
     fn row(&self, version: MetaVersion, object: &Value) -> Value {
         let mut row = Map::new();
         row.insert("cells".into(), self.kind.columns.cells(object, self.now).into());
         match self.include {
             IncludeObject::None => {}
-            IncludeObject::Metadata => drop(row.insert("object".into(), partial(version, object))),
+            IncludeObject::Metadata => drop(row.insert("object".into(), self.partial(version, object))),
             IncludeObject::Object => drop(row.insert("object".into(), object.clone())),
         }
         Value::Object(row)
@@ -256,11 +286,7 @@ fn decoded(bytes: &Bytes) -> Value {
     serde_json::from_slice(bytes).unwrap_or_default()
 }
 
-fn partial(version: MetaVersion, object: &Value) -> Value {
-    json!({"kind": "PartialObjectMetadata", "apiVersion": version.api_version(), "metadata": object["metadata"]})
-}
-
-/// The same of an object's JSON, of which nothing else is decoded.
+/// The metadata of an object's JSON, of which nothing else is decoded.
 fn partial_of(version: MetaVersion, object: &[u8]) -> String {
     #[derive(Deserialize)]
     struct Object<'a> {

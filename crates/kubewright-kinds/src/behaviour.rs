@@ -78,8 +78,16 @@ pub struct Behaviour {
     pub role: Role,
     /// Whether the status that a client creates an object with is kept: a node tells its own.
     pub born_with_status: bool,
+    /// Whether a deletion may wait for dependents, or leave them alone: events have none.
+    pub has_dependents: bool,
+    /// Whether kube-apiserver keeps its objects in a cache, which may be about to learn of a version.
+    pub is_cached: bool,
+    /// The annotations by which its version tells what others have fields for: its metadata alone is told without them.
+    pub annotations_of_version: &'static [&'static str],
     /// Whether an update of an object that is not there creates it.
     pub create_on_update: bool,
+    /// Whether a configuration that is applied to the status of an object that is not there creates it.
+    pub create_on_status_apply: bool,
     /// Whether an update must say which resource version it is based on.
     pub conditional_update: bool,
     /// The fields of metadata that a write to `/status` may change too.
@@ -116,7 +124,11 @@ impl Behaviour {
     pub const BUILT_IN: Self = Self {
         role: Role::Ordinary,
         born_with_status: false,
+        has_dependents: true,
+        is_cached: true,
+        annotations_of_version: &[],
         create_on_update: false,
+        create_on_status_apply: false,
         conditional_update: false,
         metadata_of_status_writes: &["annotations", "finalizers", "labels", "ownerReferences"],
         orphans_by_default: false,

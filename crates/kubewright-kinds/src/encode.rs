@@ -183,10 +183,11 @@ pub(super) fn is_as_read(custom: &Custom, entry: &Entry<Summary>) -> bool {
 }
 
 /// Whether a write of what was read of a stored entry may make other bytes of it: it is stored in another version than objects
-/// are today, or something was read that is not stored.
+/// are today or than is written, or something was read that is not stored.
 pub fn is_outdated(kind: &Kind, entry: &Entry<Summary>) -> bool {
     kind.custom.as_ref().is_some_and(|custom| {
-        stored_version(&entry.bytes) != custom.versions.storage() || !is_as_read(custom, entry)
+        let stored = stored_version(&entry.bytes);
+        stored != custom.versions.storage() || stored != kind.version || !is_as_read(custom, entry)
     })
 }
 

@@ -4,12 +4,12 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use kubewright_meta::TypeNames;
-use kubewright_schema::Schema;
+use kubewright_schema::{Encoding, Schema};
 use kubewright_spec::{Version, is_served};
 use kubewright_store::{Name, Revision};
 use serde_json::{Map, Value};
 
-use super::behaviour::{Behaviour, Counted};
+use super::behaviour::{Behaviour, Counted, Role};
 use super::built_in::{BuiltIn, StoredAs};
 use super::ownership::Ownership;
 use super::plugins::PluginSet;
@@ -352,6 +352,15 @@ impl Kind {
                 self.built_in.unwrap_or_else(|| unreachable!("a custom kind is made with its schema"));
             Arc::new(built_in.schema(self.kubernetes))
         })
+    }
+
+    /// How its objects are stored.
+    #[must_use]
+    pub fn encoding(&self) -> Encoding {
+        match self.behaviour.role {
+            Role::Definition | Role::ApiService => Encoding::Json,
+            _ => Encoding::Protobuf,
+        }
     }
 
     /// An object that nobody has written anything to, without metadata and status: of built-in kinds it has the fields that

@@ -199,6 +199,16 @@ impl ApiError {
         .with_details(details(name, kind.group(), kind.plural()))
     }
 
+    /// The same, of a name that the server was asked to choose; it says so of one that was given beside `generateName`, too.
+    #[must_use]
+    pub fn of_generated_name(mut self) -> Self {
+        self.message.push_str(", the server was not able to generate a unique name for the object");
+        if let Some(details) = &mut self.details {
+            details["retryAfterSeconds"] = 1.into();
+        }
+        self
+    }
+
     /// 409: the object has changed, or a precondition does not hold.
     #[must_use]
     pub fn conflict(kind: &impl TypeNames, name: &str, why: &str) -> Self {

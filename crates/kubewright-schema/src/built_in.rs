@@ -65,6 +65,16 @@ fn type_node(version: Version, name: &str, schema: &Value) -> Node {
             Arc::make_mut(node).omits_zero = true;
         }
     }
+    for (field, by) in zeros.inlined() {
+        if let Some(node) = made.properties.get_mut(field) {
+            Arc::make_mut(node).inlined = Some(by.into());
+        }
+    }
+    for (field, named) in zeros.named() {
+        if let Some(node) = made.properties.get_mut(field) {
+            name_type(Arc::make_mut(node), named);
+        }
+    }
     made.shown = zeros
         .shown()
         .filter(|(field, _)| made.properties.contains_key(*field))
@@ -105,6 +115,21 @@ fn node(version: Version, schema: &Value) -> Node {
             .map(|all| all.iter().filter_map(Value::as_str).map(Into::into).collect())
             .unwrap_or_default(),
         ..Node::default()
+    }
+}
+
+/// Gives a type its name in Go, and what it is a list or a map of the name that follows from that.
+fn name_type(node: &mut Node, named: &'static str) {
+    node.named = Some(named);
+    let of = named
+        .strip_prefix("[]")
+        .or_else(|| named.strip_prefix("map[").and_then(|map| Some(map.split_once(']')?.1)));
+    let Some(of) = of.filter(|of| of.contains('.')) else { return };
+    match (&mut node.items, &mut node.additional) {
+        (Some(inner), _) | (None, Additional::Of(inner)) if inner.reference.is_none() => {
+            name_type(Arc::make_mut(inner), of);
+        }
+        _ => {}
     }
 }
 

@@ -11,6 +11,7 @@ mod built_in;
 mod decode;
 mod default;
 mod definitions;
+mod empties;
 mod facts;
 pub mod fields;
 pub mod format;
@@ -40,6 +41,8 @@ use rules::{Budget, Finding, Rules};
 use serde_json::Value;
 use validate::Former;
 
+pub(crate) use empties::Empties;
+pub use empties::Encoding;
 pub(crate) use node::Coding;
 pub use node::{Additional, Bounds, ListType, Logic, MapType, Merge, Node, Reason, Rule, Type};
 pub use openapi::type_meta;
@@ -82,7 +85,7 @@ pub enum Extent {
 #[derive(Clone, Debug)]
 enum Origin {
     /// A type of Kubernetes.
-    BuiltIn { version: Version, name: Cow<'static, str> },
+    BuiltIn { version: Version, name: Cow<'static, str>, empties: Empties },
     /// The text of an `openAPIV3Schema`.
     Custom { source: Arc<str>, fingerprint: u64 },
 }
@@ -101,10 +104,20 @@ impl Schema {
         let name = name.into();
         Self {
             root: built_in::named(version, &name),
-            origin: Origin::BuiltIn { version, name },
+            origin: Origin::BuiltIn { version, name, empties: Empties::Lists },
             rules: Arc::default(),
             asks_much: Arc::default(),
         }
+    }
+
+    /// The same, whose objects keep maps without entries until they are encoded: of kinds whose objects are compared by
+    /// `reflect.DeepEqual`.
+    #[must_use]
+    pub fn keeping_empty_maps(mut self) -> Self {
+        if let Origin::BuiltIn { empties, .. } = &mut self.origin {
+            *empties = Empties::All;
+        }
+        self
     }
 
     /// The schema of a custom kind: an `openAPIV3Schema` that was validated (room `definition` of `kubewright-kinds`).
@@ -145,16 +158,48 @@ impl Schema {
     /// Checks JSON types and removes unknown fields. Returns the paths of the removed fields, such as
     /// `spec.containers[0].foo`.
     ///
-    /// What comes out of a built-in kind is what Go would write back: nulls and empty optional lists and maps are gone;
-    /// quantities, times and bytes are in canonical form. Doing it twice changes nothing more.
+    /// What comes out of a built-in kind is what Go would work on: nulls and empty maps are gone, empty lists stay until
+    /// [`Schema::leave_out`]; quantities, times and bytes are in canonical form. Doing it twice changes nothing more.
     ///
     /// # Errors
     /// Built-in kinds: the first value of a wrong type, in the words of Go's decoder (a 400). Custom kinds fail here
     /// only on their metadata: all other types are part of [`Schema::value_errors`].
     pub fn decode(&self, object: &mut Value) -> Result<Vec<String>, String> {
         match self.origin {
-            Origin::BuiltIn { .. } => decode::decode(&self.root, object, ""),
+            Origin::BuiltIn { empties, .. } => {
+                decode::decode(&self.root, object, "", decode::Reading { empties, converts: false })
+            }
             Origin::Custom { .. } => prune::object(&self.root, object),
+        }
+    }
+
+    /// As [`Schema::decode`], of what a strategic merge patch or an applied configuration has made: whole numbers that are too large
+    /// are cut.
+    ///
+    /// # Errors
+    /// As there; [`fields::printed::converted`] has them in Go's words.
+    pub fn convert(&self, object: &mut Value) -> Result<Vec<String>, String> {
+        match self.origin {
+            Origin::BuiltIn { empties, .. } => {
+                decode::decode(&self.root, object, "", decode::Reading { empties, converts: true })
+            }
+            Origin::Custom { .. } => prune::object(&self.root, object),
+        }
+    }
+
+    /// Leaves out the lists and maps without entries that are not written. Custom kinds: nothing.
+    pub fn leave_out(&self, object: &mut Value, encoding: Encoding) {
+        if matches!(self.origin, Origin::BuiltIn { .. }) {
+            encoding.leave_out(&self.root, object);
+        }
+    }
+
+    /// An object as JSON writes it: what field owners, webhooks and policies see.
+    #[must_use]
+    pub fn as_json<'v>(&self, object: &'v Value) -> Cow<'v, Value> {
+        match self.origin {
+            Origin::BuiltIn { .. } => empties::as_json(&self.root, object),
+            Origin::Custom { .. } => Cow::Borrowed(object),
         }
     }
 
@@ -279,7 +324,7 @@ impl Schema {
     #[must_use]
     pub fn openapi(&self, version: Version, components: &mut BTreeMap<String, Value>) -> Value {
         match &self.origin {
-            Origin::BuiltIn { version, name } => openapi::built_in(*version, name, components),
+            Origin::BuiltIn { version, name, .. } => openapi::built_in(*version, name, components),
             Origin::Custom { source, .. } => openapi::custom(version, source, components),
         }
     }

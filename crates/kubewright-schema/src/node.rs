@@ -25,6 +25,10 @@ pub struct Node {
     pub shown: Box<[(Box<str>, Value)]>,
     /// The name of the type that it stands for, such as `io.k8s.api.apps.v1.DeploymentSpec`: built-in types only.
     pub name: Option<Box<str>>,
+    /// The name of its type in Go, where that is no struct and has one: fields of built-in types only.
+    pub(crate) named: Option<&'static str>,
+    /// The types in Go that it is inlined by, where its object has it by others: fields of built-in types only.
+    pub(crate) inlined: Option<Box<str>>,
     /// The JSON type; absent where any value goes, or where [`Node::int_or_string`] says what does.
     pub kind: Option<Type>,
     /// The format, such as `int32` or `date-time`.

@@ -5,6 +5,8 @@ use kubewright_meta::{FieldError, cost};
 use kubewright_spec::Version;
 use serde_json::{Map, Value};
 
+use super::decode::Reading;
+use super::empties::Empties;
 use super::node::{Additional, Node};
 use super::{built_in, decode};
 
@@ -51,6 +53,7 @@ fn metadata(resource: &mut Value, path: &str) -> Result<Vec<String>, String> {
             &built_in::named(Version::DEFAULT, built_in::OBJECT_META),
             metadata,
             &join(path, "metadata"),
+            Reading { empties: Empties::Dropped, converts: false },
         ),
     }
 }

@@ -8,22 +8,49 @@ use serde_json::{Map, Value, json};
 #[derive(Default)]
 pub(super) struct Zeros {
     fields: Vec<Field>,
+    /// The types that fields are inlined by, each after a dot: of as many fields.
+    inlined: Vec<String>,
 }
 
 impl Zeros {
     /// Those of the type of that name in OpenAPI documents.
     pub(crate) fn of(version: Version, name: &str) -> Self {
-        let mut fields = Vec::new();
+        let mut zeros = Self::default();
         if let Some(name) = go_name(name) {
-            collect(version, &name, &mut fields);
+            zeros.collect(version, &name, "");
         }
-        Self { fields }
+        zeros
     }
 
     /// The scalar fields that are left out when they are zero.
     pub(crate) fn dropped(&self) -> impl Iterator<Item = &'static str> {
         let dropped = |field: &&Field| !field.is_pointer && !field.is_always_written && is_scalar(field.of);
         self.fields.iter().filter(dropped).map(|field| field.name)
+    }
+
+    /// The fields of types that are inlined, and the names of these in Go: `RuleWithOperations.Rule`.
+    pub(crate) fn inlined(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let all = self.fields.iter().zip(&self.inlined);
+        all.filter_map(|(field, by)| Some((field.name, by.strip_prefix('.')?)))
+    }
+
+    /// The fields of a type, with those of the types that are inlined in it.
+    fn collect(&mut self, version: Version, name: &str, by: &str) {
+        let (package, _) = name.split_once('.').unwrap_or_default();
+        for field in fields_of(version, name) {
+            if field.name != "." {
+                self.fields.push(field);
+                self.inlined.push(by.to_owned());
+                continue;
+            }
+            let (home, short) = field.of.rsplit_once('.').unwrap_or((package, field.of));
+            self.collect(version, &format!("{home}.{short}"), &format!("{by}.{short}"));
+        }
+    }
+
+    /// The fields whose types have names of their own in Go, and these.
+    pub(crate) fn named(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.fields.iter().filter_map(|field| Some((field.name, field.named?)))
     }
 
     /// The fields that are always there, and what stands in them when nobody gave them a value. An empty object has
@@ -79,18 +106,6 @@ fn go_name(name: &str) -> Option<String> {
     let mut parts = name.rsplitn(4, '.');
     let (kind, version, group) = (parts.next()?, parts.next()?, parts.next()?);
     Some(format!("{group}/{version}.{kind}"))
-}
-
-/// The fields of a type, with those of the types that are inlined.
-fn collect(version: Version, name: &str, fields: &mut Vec<Field>) {
-    let (package, _) = name.split_once('.').unwrap_or_default();
-    for field in fields_of(version, name) {
-        match field.name {
-            "." if field.of.contains('.') => collect(version, field.of, fields),
-            "." => collect(version, &format!("{package}.{}", field.of), fields),
-            _ => fields.push(field),
-        }
-    }
 }
 
 fn is_scalar(of: &str) -> bool {

@@ -18,6 +18,8 @@ pub struct Field {
     pub is_pointer: bool,
     /// Whether it is written although it is empty: it has no `omitempty`, or is a struct, which that does not omit.
     pub is_always_written: bool,
+    /// The name of its type in Go, where it is no struct and has one, or is made of such (`[]v1.FinalizerName`).
+    pub named: Option<&'static str>,
 }
 
 type Sections = BTreeMap<&'static str, &'static str>;
@@ -45,7 +47,7 @@ fn read(line: &'static str) -> Option<Field> {
     let (number, name, of) = (words.next()?.parse().ok()?, words.next()?, words.next()?);
     let (of, is_always_written) = of.strip_suffix('!').map_or((of, false), |of| (of, true));
     let (of, is_pointer) = of.strip_suffix('?').map_or((of, false), |of| (of, true));
-    Some(Field { number, name, of, is_pointer, is_always_written })
+    Some(Field { number, name, of, is_pointer, is_always_written, named: words.next() })
 }
 
 /// All names of types, in their order.
@@ -76,6 +78,18 @@ mod tests {
         assert_eq!((replicas.number, replicas.of, replicas.is_pointer), (1, "int32", true));
         assert!(!replicas.is_always_written && field("template").is_always_written);
         assert!(!field("minReadySeconds").is_pointer);
+    }
+
+    #[test]
+    fn a_field_tells_the_name_of_its_type_in_go() {
+        let named = |of: &str, name: &str| {
+            let mut fields = fields_of(Version::V1_36, of);
+            fields.find(|field| field.name == name).unwrap().named
+        };
+        assert_eq!(named("core/v1.NamespaceSpec", "finalizers"), Some("[]v1.FinalizerName"));
+        assert_eq!(named("core/v1.ResourceRequirements", "limits"), Some("v1.ResourceList"));
+        assert_eq!(named("core/v1.PodSpec", "restartPolicy"), Some("v1.RestartPolicy"));
+        assert_eq!(named("core/v1.PodSpec", "nodeName"), None);
     }
 
     #[test]

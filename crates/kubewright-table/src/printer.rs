@@ -18,7 +18,11 @@ impl Printer {
     pub const NAME_AND_CREATION: Self = Self {
         columns: &[NAME, date("Created At")],
         cells: |object, _| {
-            cells![text(object, "/metadata/name"), text(object, "/metadata/creationTimestamp")]
+            let created = match text(object, "/metadata/creationTimestamp") {
+                "" => "0001-01-01T00:00:00Z",
+                time => time,
+            };
+            cells![text(object, "/metadata/name"), created]
         },
     };
 }

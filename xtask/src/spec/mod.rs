@@ -172,12 +172,13 @@ fn make(asked: &Asked) -> Result<Tables> {
 const FIELDS_HEAD: &str = "\
 #
 # [package/version.Type]
-# number name type   in the order of the type: number on the wire (0: protobuf does not know it); name in JSON, or \".\" where the type is inlined
+# number name type [name of the type]   in the order of the type: number on the wire (0: protobuf does not know it); name in JSON, or \".\" where the type is inlined
 #
 # Types: string, bool, int32, int64, double, bytes; a type (of the same package when it has no dot); []T a list,
 #   {}T a map from strings; strings, a message that is a plain list in JSON (ExtraValue);
 #   time, microtime, quantity, intstr, json, schema-or-bool, schema-or-list, schema-or-strings.
 # Then \"?\" a pointer; \"!\" written although it is empty (no `omitempty`, or a struct, which that does not omit).
+# Last, where the type is no struct and has a name in Go, or is made of such: that name, as Go's messages tell it.
 ";
 
 /// Reads one file of a folder of tables.

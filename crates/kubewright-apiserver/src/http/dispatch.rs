@@ -75,6 +75,9 @@ pub(super) async fn answer(
     if kind.custom.is_none() && (parts.method == Method::HEAD && !passes || target.watch && verb != "watch") {
         return Err(ApiError::method_not_allowed());
     }
+    if kind.verbs == Verbs::CreateOnly && verb != "create" {
+        return Err(ApiError::method_not_allowed());
+    }
     if verb == "patch" && kind.custom.is_none() && !passes {
         check_patch_type(media_type(&parts.headers))?;
     }
@@ -98,6 +101,9 @@ pub(super) async fn answer(
     };
     let outcome = match wanted {
         Ok(wanted) => answer_for(server, &kind, incoming, verb, target, wanted).await,
+        Err(error) if verb == "patch" => {
+            Err(unknown_patch(&kind, media_type(&parts.headers)).unwrap_or(error))
+        }
         Err(error) => Err(error),
     };
     // A deprecated version warns of itself first, and on failures too.
@@ -108,7 +114,11 @@ pub(super) async fn answer(
             Ok(response)
         }
         // What no version of it can be asked to do has nothing to do with it.
-        (Some(_), Err(error)) if error == ApiError::method_not_allowed() => Err(error),
+        (Some(_), Err(error))
+            if error == ApiError::method_not_allowed() || error.code == StatusCode::NOT_ACCEPTABLE =>
+        {
+            Err(error)
+        }
         (Some(warning), Err(error)) => Err(error.with_warnings(vec![warning.to_owned()])),
     }
 }
@@ -267,6 +277,13 @@ fn check_patch_type(media_type: &str) -> Result<(), ApiError> {
     let why = "415: Unsupported Media Type";
     Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", why)
         .with_details(serde_json::json!({})))
+}
+
+/// What is told of a patch to a custom object whose type nobody knows, before it is looked at what the client accepts.
+fn unknown_patch(kind: &Kind, media_type: &str) -> Option<ApiError> {
+    let schema = kind.custom.is_none().then(|| kind.schema());
+    let error = patch::Patch::parse(media_type, b"{}", schema).err();
+    error.filter(|error| error.code == StatusCode::UNSUPPORTED_MEDIA_TYPE)
 }
 
 /// Whether a name can be the key of an object (`k8s.io/apimachinery/pkg/api/validation/path`).

@@ -368,11 +368,14 @@ where
 
 /// The one object that a list or a watch is about, when its field selector says so.
 fn named(query: &Query) -> &str {
-    query
-        .text("fieldSelector")
-        .strip_prefix("metadata.name=")
-        .filter(|name| !name.contains([',', '=']))
-        .unwrap_or_default()
+    // Of options that cannot be read, none is known.
+    if query.number("limit").is_err() || query.number("timeoutSeconds").is_err() {
+        return "";
+    }
+    let selectors = query.text("fieldSelector").split(',');
+    let mut names =
+        selectors.filter_map(|one| one.strip_prefix("metadata.name=").filter(|name| !name.contains('=')));
+    names.next().unwrap_or_default()
 }
 
 fn attributes<'a>(verb: &'a str, target: &'a Target, query: &'a Query) -> Attributes<'a> {

@@ -182,18 +182,36 @@ pub(super) async fn answer_review(info: &RequestInfo<'_>) -> Result<Response<Res
     if info.verb != "create" || !info.call.name.is_empty() {
         return Err(ApiError::method_not_allowed());
     }
-    let (server, call) = (info.server, info.call);
-    let role = call.kind.behaviour.role;
-    if role == Role::Binding {
+    let call = info.call;
+    if call.kind.behaviour.role == Role::Binding {
         return bind_named(info).await;
     }
     let options = WriteOptions::read(info.query, info.headers, "CreateOptions")?;
     let mut warnings = Vec::new();
-    let mut body = review_of(call.kind, info.decoded()?, options.validation, &mut warnings)?;
-    verbs::own(server.engine(), call, "", &options, None, &mut body);
+    let answer = match review_of(call.kind, info.decoded()?, options.validation, &mut warnings) {
+        Ok(body) => answer_to(info, body, &options).await,
+        Err(error) => Err(error),
+    };
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(error) => return Err(error.with_warnings(warnings)),
+    };
+    let mut response = respond::json(StatusCode::CREATED, answer.into(), info.wanted.encoding);
+    respond::warn(&mut response, &warnings);
+    Ok(response)
+}
+
+/// The answer to a review, as JSON.
+async fn answer_to(
+    info: &RequestInfo<'_>,
+    mut body: Value,
+    options: &WriteOptions,
+) -> Result<String, ApiError> {
+    let (server, call) = (info.server, info.call);
+    verbs::own(server.engine(), call, "", options, None, &mut body);
     let snapshot = server.engine().snapshot();
     let lookup = |collection: &str, key: &str| snapshot.get(collection, key).map(|entry| entry.bytes.clone());
-    let answer = match role {
+    Ok(match call.kind.behaviour.role {
         Role::TokenReview => {
             let review::Question { token, audiences } = review::Question::read(&body)?;
             let authenticator = server.authenticator();
@@ -210,10 +228,7 @@ pub(super) async fn answer_review(info: &RequestInfo<'_>) -> Result<Response<Res
             server.engine().authorizer().resolve(&snapshot, handle).await?.to_string()
         }
         _ => return Err(ApiError::no_such_resource()),
-    };
-    let mut response = respond::json(StatusCode::CREATED, answer.into(), info.wanted.encoding);
-    respond::warn(&mut response, &warnings);
-    Ok(response)
+    })
 }
 
 /// The answer to what was done and leaves no object.

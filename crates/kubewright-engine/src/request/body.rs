@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 
 use kubewright_codec::body::{Decoded, Origin};
-use kubewright_kinds::{Kind, Role, definition, encode};
+use kubewright_kinds::definition::{self, Versions};
+use kubewright_kinds::{Kind, Role, encode};
 use kubewright_meta::{ApiError, FieldError, object};
+use kubewright_schema::Encoding;
 use kubewright_schema::fields::printed;
 use kubewright_schema::patch::Change;
 use serde_json::Value;
@@ -37,15 +39,37 @@ pub(crate) fn object_of(
     if value.is_null() {
         value = Value::Object(serde_json::Map::new());
     }
-    if kind.custom.is_some() {
-        type_of_body::check_custom(kind, &value, origin.text())?;
+    if let Some(custom) = &kind.custom {
+        if let Err(error) = type_of_body::check_custom(kind, &value, origin.text()) {
+            if validation == FieldValidation::Warn {
+                warnings.extend(unknown_in_own_version(kind, &custom.versions, value, &origin));
+            }
+            return Err(error);
+        }
     } else {
         type_of_body::check(kind, &value).map_err(|mismatch| mismatch.refuse(kind, origin.text()))?;
     }
-    fit(kind, &mut value, &origin, validation, warnings)
+    fit(kind, &mut value, (&origin, false), validation, warnings)
         .map_err(|reason| cannot_be_handled(kind, &reason))?;
     warnings.extend(single_owners(&mut value, ""));
     Ok(value)
+}
+
+/// What is told of unknown fields of a custom object that says to be of another version than it is sent to.
+fn unknown_in_own_version(
+    kind: &Kind,
+    versions: &Versions,
+    mut value: Value,
+    origin: &Origin,
+) -> Vec<String> {
+    let api_version = value["apiVersion"].as_str().unwrap_or_default().to_owned();
+    let schema = match api_version.split_once('/') {
+        Some((group, version)) if group == kind.group && version != kind.version => versions.schema(version),
+        _ => None,
+    };
+    let unknown =
+        schema.filter(|_| value["kind"] == *kind.kind).and_then(|schema| schema.decode(&mut value).ok());
+    origin.complaints(&unknown.unwrap_or_default(), true)
 }
 
 /// A review of `kind`, which is answered and not stored, from a body: as for an object, and without texts that say nothing,
@@ -57,6 +81,7 @@ pub fn review_of(
     warnings: &mut Vec<String>,
 ) -> Result<Value, ApiError> {
     let mut review = object_of(kind, decoded, validation, warnings)?;
+    kind.schema().leave_out(&mut review, Encoding::Json);
     without_empty_texts(&mut review["spec"]);
     object::as_map(&mut review).remove("status");
     Ok(review)
@@ -92,7 +117,8 @@ pub(crate) fn patched(
             .map_err(|mismatch| of_patch(value.to_string(), mismatch.reason()))?;
     }
     let origin = Origin::Patch { complaints: change.complaints.clone() };
-    if let Err(reason) = fit(kind, &mut value, &origin, validation, warnings) {
+    let converts = change.quoted().is_some();
+    if let Err(reason) = fit(kind, &mut value, (&origin, converts), validation, warnings) {
         // The answer quotes the patch and what converting it says, or else the object before anything was dropped from it.
         return Err(match change.quoted() {
             Some(quoted) => of_patch(quoted, &printed::converted(&reason)),
@@ -108,7 +134,7 @@ pub(crate) fn patched(
 /// # Errors
 /// Why it is no object of the kind.
 pub(crate) fn typed(kind: &Kind, mut value: Value, warnings: &mut Vec<String>) -> Result<Value, String> {
-    fit(kind, &mut value, &Origin::Unrepeated, FieldValidation::Ignore, warnings)?;
+    fit(kind, &mut value, (&Origin::Unrepeated, true), FieldValidation::Ignore, warnings)?;
     warnings.extend(single_owners(&mut value, AFTER_ADMISSION));
     Ok(value)
 }
@@ -118,22 +144,18 @@ pub(crate) fn of_patch(quoted: String, reason: &str) -> ApiError {
     ApiError::invalid_of("", "", "", &[FieldError::invalid("patch", quoted, reason)])
 }
 
-/// Types and prunes an object, as strictly as asked for.
+/// Types and prunes an object, as strictly as asked for. Where it comes from, and whether it is converted rather than decoded.
 fn fit(
     kind: &Kind,
     value: &mut Value,
-    origin: &Origin,
+    (origin, converts): (&Origin, bool),
     validation: FieldValidation,
     warnings: &mut Vec<String>,
 ) -> Result<(), String> {
     encode::set_type(kind, value);
-    // An empty list is not as good as none: it asks for all owners to be forgotten.
-    let forgets_owners = value["metadata"]["managedFields"].as_array().is_some_and(Vec::is_empty);
-    let unknown = kind.schema().decode(value)?;
+    let schema = kind.schema();
+    let unknown = if converts { schema.convert(value)? } else { schema.decode(value)? };
     object::meta_mut(value);
-    if forgets_owners {
-        object::set_meta(value, "managedFields", Some(Value::Array(Vec::new())));
-    }
     let custom = kind.custom.is_some();
     match validation {
         FieldValidation::Strict => origin.strict_error(&unknown, custom).map_or(Ok(()), Err)?,

@@ -55,10 +55,10 @@ impl ListOptions {
         let limit = query.number("limit")?.unwrap_or(0);
         let timeout = query.number("timeoutSeconds")?;
         let labels = LabelSelector::parse(query.text("labelSelector")).map_err(ApiError::bad_request)?;
-        let fields = FieldSelector::parse(query.text("fieldSelector"), kind.selectable())
-            .map_err(ApiError::bad_request)?;
         let initial_events = query.get("sendInitialEvents").map(|_| query.flag("sendInitialEvents"));
         check(query, watch, initial_events)?;
+        let fields = FieldSelector::parse(query.text("fieldSelector"), kind.selectable())
+            .map_err(ApiError::bad_request)?;
         let version_match = match query.text("resourceVersionMatch") {
             "NotOlderThan" => Some(VersionMatch::NotOlderThan),
             "Exact" => Some(VersionMatch::Exact),

@@ -4,11 +4,12 @@ use kubewright_codec::body::Decoded;
 use kubewright_codec::json::type_name;
 use kubewright_kinds::Subresource;
 use kubewright_meta::ApiError;
-use kubewright_schema::Schema;
+use kubewright_schema::{Encoding, Schema};
 use kubewright_spec::Version;
 use serde_json::Value;
 
 use super::place::place;
+use super::type_of_body::BUILT_IN;
 use super::{Call, FieldValidation};
 
 /// What is said of a body that is no Scale, for the scale of a custom resource.
@@ -36,7 +37,11 @@ pub fn part_of(
         ApiError::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"))
     };
     let unknown = match schema(call.kind.kubernetes(), subresource) {
-        Some(schema) => schema.decode(&mut value).map_err(wrong)?,
+        Some(schema) => {
+            let unknown = schema.decode(&mut value).map_err(wrong)?;
+            schema.leave_out(&mut value, Encoding::Json);
+            unknown
+        }
         None => Vec::new(),
     };
     match validation {
@@ -77,8 +82,15 @@ fn check_type(value: &Value, group: &str, wanted: &str) -> Result<(), ApiError> 
     if kind.is_empty() || kind == wanted {
         return Ok(());
     }
-    let version = value["apiVersion"].as_str().unwrap_or_default();
-    let version = version.rsplit('/').next().unwrap_or_default();
+    let api_version = value["apiVersion"].as_str().unwrap_or_default();
+    let (given_group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    // It is read as what it says to be, first.
+    let mut said = BUILT_IN.in_version(given_group, version).filter(|one| one.kind == kind);
+    if let Some(Err(why)) = said.next().map(|one| one.schema().decode(&mut value.clone())) {
+        return Err(ApiError::bad_request(format!(
+            "{kind} in version {version:?} cannot be handled as a {wanted}: {why}"
+        )));
+    }
     let home = match group.split('.').next().unwrap_or_default() {
         "" => "core",
         home => home,

@@ -23,7 +23,8 @@ const IN_EVERY_GROUP: [&str; 7] = [
 const IN_CORE: [&str; 7] =
     ["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "List", "SerializedReference", "Status"];
 
-static BUILT_IN: LazyLock<Kinds> = LazyLock::new(Kinds::built_in);
+/// The built-in kinds of the newest version.
+pub(super) static BUILT_IN: LazyLock<Kinds> = LazyLock::new(Kinds::built_in);
 
 /// The type that a body of an object says to have.
 struct Given<'a> {

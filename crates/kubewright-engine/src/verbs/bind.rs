@@ -31,7 +31,7 @@ pub async fn bind(
     admission::validate(review, &binding, warnings).await?;
     let now = object::time(engine.world().clock.now());
     let edit = |pod: &mut Value| {
-        check_preconditions(call, &binding, pod)?;
+        check_preconditions(call, review.dry_run, &binding, pod)?;
         set_node(pod, call.name, &binding, &now).map_err(|why| conflict(call.name, &why))
     };
     super::edit(engine, call, Part::Trusted, review.dry_run, &edit).await.map(drop)
@@ -47,14 +47,14 @@ fn refuse(binding: &Value) -> Result<(), ApiError> {
     }
 }
 
-fn check_preconditions(call: Call<'_>, binding: &Value, pod: &Value) -> Result<(), ApiError> {
+fn check_preconditions(call: Call<'_>, dry_run: bool, binding: &Value, pod: &Value) -> Result<(), ApiError> {
     let asked = [
         ("UID", object::uid(binding), object::uid(pod)),
         ("ResourceVersion", object::resource_version(binding), object::resource_version(pod)),
     ];
     for (what, given, current) in asked {
         if !given.is_empty() && given != current {
-            return Err(precondition_failed(call, what, given, current));
+            return Err(precondition_failed(call, dry_run, what, given, current));
         }
     }
     Ok(())

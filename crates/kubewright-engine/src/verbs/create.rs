@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use kubewright_codec::body::Decoded;
 use kubewright_kinds::{Kind, encode};
+use kubewright_meta::rules::metadata::NameRule;
 use kubewright_meta::{ApiError, FieldError, object};
 use kubewright_schema::patch::Configuration;
 use kubewright_schema::{Candidate, Extent};
@@ -14,6 +15,7 @@ use serde_json::Value;
 
 use super::follow_up::addresses;
 use super::part::{Part, stamp};
+use super::swap::version_of;
 use super::{Written, custom, definitions, device_claims, follow_up, ownership, update};
 use crate::admission::{self, Review};
 use crate::engine::allocate::{self, addresses_of};
@@ -40,26 +42,46 @@ pub async fn create(
     options: WriteOptions,
 ) -> Result<Written, ApiError> {
     let mut warnings = Vec::new();
-    let outcome = create_of_body(engine, call, decoded, &options, &mut warnings).await;
+    let begun = begin_creation(engine, call)
+        .and_then(|_| body::object_of(call.kind, decoded, options.validation, &mut warnings));
+    match begun {
+        Ok(draft) => create_decoded(engine, call, Part::Main, draft, &options, warnings).await,
+        Err(error) => Err(error.with_warnings(warnings)),
+    }
+}
+
+/// Creates an object that was decoded.
+///
+/// # Errors
+/// As [`create`].
+pub(super) async fn create_decoded(
+    engine: &Engine,
+    call: Call<'_>,
+    part: Part,
+    draft: Value,
+    options: &WriteOptions,
+    mut warnings: Vec<String>,
+) -> Result<Written, ApiError> {
+    let outcome = create_of_body(engine, call, part, draft, options, &mut warnings).await;
     Written::new(StatusCode::CREATED, outcome, warnings)
 }
 
 async fn create_of_body(
     engine: &Engine,
     call: Call<'_>,
-    decoded: Decoded,
+    part: Part,
+    mut draft: Value,
     options: &WriteOptions,
     warnings: &mut Vec<String>,
 ) -> Result<Bytes, ApiError> {
     let epoch = begin_creation(engine, call)?;
-    let mut draft = body::object_of(call.kind, decoded, options.validation, warnings)?;
     place(call, &mut draft)?;
     if call.name.is_empty() {
         wipe(&mut draft);
     }
     definitions::may_come(call.kind, object::name(&draft))?;
     body::default(call.kind, &mut draft);
-    ownership::own(engine, call, "", options, None, &mut draft);
+    ownership::own(engine, call, part.subresource(), options, None, &mut draft);
     create_draft(engine, epoch, call, draft, options, warnings).await
 }
 
@@ -78,9 +100,25 @@ fn wipe(draft: &mut Value) {
 pub(super) async fn create_by_apply(
     engine: &Engine,
     call: Call<'_>,
+    part: Part,
     config: &Configuration,
     options: &WriteOptions,
 ) -> Result<Written, ApiError> {
+    let mut warnings = Vec::new();
+    let outcome = create_of_config(engine, call, part, config, options, &mut warnings).await;
+    Written::new(StatusCode::CREATED, outcome, warnings)
+}
+
+async fn create_of_config(
+    engine: &Engine,
+    call: Call<'_>,
+    part: Part,
+    config: &Configuration,
+    options: &WriteOptions,
+    warnings: &mut Vec<String>,
+) -> Result<Bytes, ApiError> {
+    let epoch = begin_creation(engine, call)?;
+    let mut draft = ownership::applied(engine, call, part.subresource(), config, options, None, warnings)?;
     let uid = object::uid(&config.value);
     if !uid.is_empty() {
         let why = format!(
@@ -88,25 +126,10 @@ pub(super) async fn create_by_apply(
         );
         return Err(ApiError::conflict(call.kind, call.name, &why));
     }
-    let mut warnings = Vec::new();
-    let outcome = create_of_config(engine, call, config, options, &mut warnings).await;
-    Written::new(StatusCode::CREATED, outcome, warnings)
-}
-
-async fn create_of_config(
-    engine: &Engine,
-    call: Call<'_>,
-    config: &Configuration,
-    options: &WriteOptions,
-    warnings: &mut Vec<String>,
-) -> Result<Bytes, ApiError> {
-    let epoch = begin_creation(engine, call)?;
-    let mut draft = ownership::applied(engine, call, "", config, options, None, warnings)?;
     check_name(call, object::name(&config.value))?;
+    version_of(&draft)?;
     object::set_meta(&mut draft, "resourceVersion", None);
     place(call, &mut draft)?;
-    // Who may not create is told so of a good configuration alone, as in Kubernetes.
-    update::may_create(engine, call).await?;
     definitions::may_come(call.kind, call.name)?;
     body::default_applied(call.kind, &mut draft);
     create_draft(engine, epoch, call, draft, options, warnings).await
@@ -141,7 +164,7 @@ async fn create_draft(
         attempts -= 1;
         let mut object = if attempts == 0 { std::mem::take(&mut draft) } else { draft.clone() };
         if generates {
-            generate_name(engine, &mut object);
+            generate_name(engine, call.kind, &mut object);
         }
         match create_object(engine, epoch, call, object, options, warnings).await {
             Err(error) if attempts > 0 && error.reason == "AlreadyExists" => {}
@@ -163,8 +186,12 @@ fn begin(engine: &Engine, call: Call<'_>, draft: &mut Value) {
     }
 }
 
-fn generate_name(engine: &Engine, object: &mut Value) {
+fn generate_name(engine: &Engine, kind: &Kind, object: &mut Value) {
     let mut base = object::meta_text(object, "generateName").to_owned();
+    if kind.rules.name == NameRule::Address {
+        // No address comes of letters.
+        return object::set_meta(object, "name", Some(base.into()));
+    }
     if base.len() > GENERATED_BASE {
         let cut = (0..=GENERATED_BASE).rev().find(|at| base.is_char_boundary(*at)).unwrap_or(0);
         base.truncate(cut);
@@ -197,11 +224,17 @@ async fn create_object(
     }
     warnings.extend(kind.rules.warnings(&object, None));
     warnings.extend(definitions::warnings(kind, &object, None));
+    // Who creates by an update or by applying, and may not, is told so of a good object alone, as in Kubernetes.
+    if !call.name.is_empty() {
+        update::may_create(engine, call).await?;
+    }
     admission::validate(&Review::of_new(engine, call, "", options), &object, warnings).await?;
+    kind.schema().leave_out(&mut object, kind.encoding());
     let key = key(call.namespace, &name);
+    let generates = !object::meta_text(&object, "generateName").is_empty();
     if options.dry_run {
         return if engine.snapshot().get(&kind.collection, &key).is_some() {
-            Err(already_exists(engine, kind, &key, &name))
+            Err(already_exists(engine, kind, &key, &name, generates))
         } else {
             convert::as_read_back(engine, kind, object).await
         };
@@ -214,15 +247,18 @@ async fn create_object(
     let entry = engine
         .commit(epoch, kind, &key, Expect::Absent, change)
         .await?
-        .ok_or_else(|| already_exists(engine, kind, &key, &name))?;
+        .ok_or_else(|| already_exists(engine, kind, &key, &name, generates))?;
     follow_up::follow_up(engine, kind, &name).await;
     addresses::changed(engine, call.namespace, &name, &BTreeSet::new(), &addresses).await;
     Ok(encode::object(kind, &*convert::viewed(engine, kind, entry).await?))
 }
 
 /// 409, which says when the object of that name is on its way out (`k8s.io/apiserver/pkg/registry/generic/registry/store.go`).
-fn already_exists(engine: &Engine, kind: &Kind, key: &str, name: &str) -> ApiError {
+fn already_exists(engine: &Engine, kind: &Kind, key: &str, name: &str, generates: bool) -> ApiError {
     let mut error = ApiError::already_exists(kind, name);
+    if generates {
+        error = error.of_generated_name();
+    }
     let snapshot = engine.snapshot();
     let there = snapshot.get(&kind.collection, key).map(|entry| encode::value(kind, entry));
     if there.is_some_and(|there| !object::meta_text(&there, "deletionTimestamp").is_empty()) {

@@ -4,6 +4,7 @@
 use kubewright_kinds::{Kind, ScalePaths, Subresource};
 use kubewright_meta::FieldError;
 use kubewright_meta::field::go_float;
+use kubewright_schema::fields::printed;
 use kubewright_schema::{Candidate, Extent};
 use serde_json::Value;
 
@@ -80,8 +81,8 @@ fn wrong_type(path: &str, found: &Value, expected: &str) -> String {
         Value::Number(number) if number.is_i64() => (number.to_string(), "int64"),
         Value::Number(number) => (go_float(number.as_f64().unwrap_or_default()), "float64"),
         Value::String(text) => (text.clone(), "string"),
-        Value::Array(_) => (found.to_string(), "[]interface {}"),
-        Value::Object(_) => (found.to_string(), "map[string]interface {}"),
+        Value::Array(_) => (printed::plain(found), "[]interface {}"),
+        Value::Object(_) => (printed::plain(found), "map[string]interface {}"),
     };
     format!("{path} accessor error: {shown} is of the type {kind}, expected {expected}")
 }

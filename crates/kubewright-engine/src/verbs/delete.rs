@@ -1,6 +1,7 @@
 //! Delete, of one object or of many (`k8s.io/apiserver/pkg/registry/rest/delete.go`).
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -92,16 +93,14 @@ async fn delete_asking(
             return Ok(answer(call, &next, encode::bytes(call.kind, &next), goes));
         }
         let stored = convert::in_storage_version(engine, call.kind, next.clone()).await?;
-        // A pod that goes at once is told to end before: who watches sees it in this order.
-        let told = match call.kind.behaviour.role == Role::Pod && goes && next != current {
-            true => commit_deletion(engine, epoch, call, &entry, stored.clone(), false).await?,
-            false => Some(entry),
+        // What ends gracefully is marked before it goes, even where it goes at once.
+        let marked = if goes && call.kind.behaviour.role == Role::Pod && next != current {
+            commit_deletion(engine, epoch, call, &entry, stored.clone(), false).await?
+        } else {
+            Some(Arc::clone(&entry))
         };
-        let gone = match &told {
-            Some(entry) => commit_deletion(engine, epoch, call, entry, stored, goes).await?,
-            None => None,
-        };
-        if let Some(entry) = gone {
+        let Some(marked) = marked else { continue };
+        if let Some(entry) = commit_deletion(engine, epoch, call, &marked, stored, goes).await? {
             if goes {
                 let had = addresses_of(call.kind, &current);
                 addresses::changed(engine, call.namespace, call.name, &had, &BTreeSet::new()).await;
@@ -122,7 +121,7 @@ async fn commit_deletion(
     entry: &Entry<Summary>,
     next: Value,
     goes: bool,
-) -> Result<Option<std::sync::Arc<Entry<Summary>>>, ApiError> {
+) -> Result<Option<Arc<Entry<Summary>>>, ApiError> {
     let draft = encode::draft(call.kind, next);
     let change = if goes { Change::Delete(draft) } else { Change::Put(draft) };
     let expect = Expect::At(entry.revision);
@@ -232,6 +231,9 @@ struct Deletion {
 
 /// Notes in an object's finalizers what becomes of its dependents.
 fn set_propagation(call: Call<'_>, next: &mut Value, current: &Value, options: &DeleteOptions) {
+    if !call.kind.behaviour.has_dependents {
+        return;
+    }
     let propagation = options.propagation.unwrap_or_else(|| default_propagation(call, current));
     for (finalizer, wanted) in
         [(object::ORPHAN, Propagation::Orphan), (object::FOREGROUND, Propagation::Foreground)]

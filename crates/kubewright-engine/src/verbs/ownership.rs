@@ -1,6 +1,8 @@
 //! Who owns what a write has changed: the engine's side of [`kubewright_schema::fields`].
 
-use kubewright_kinds::{Kind, ServedVersions};
+use std::borrow::Cow;
+
+use kubewright_kinds::{Kind, ServedVersions, encode};
 use kubewright_meta::{ApiError, object};
 use kubewright_schema::fields::{self, Write, printed};
 use kubewright_schema::patch::Configuration;
@@ -9,7 +11,7 @@ use serde_json::Value;
 use crate::engine::Engine;
 use crate::request::{Call, FieldValidation, WriteOptions, body};
 
-/// Gives the fields that a write changes to its manager.
+/// Gives the fields that a write changes to its manager. Nobody owns what JSON leaves out.
 pub fn own(
     engine: &Engine,
     call: Call<'_>,
@@ -18,7 +20,27 @@ pub fn own(
     live: Option<&Value>,
     next: &mut Value,
 ) {
-    writing(engine, call, subresource, options, |write| write.update(live, next));
+    let Cow::Owned(mut written) = as_written(call.kind, next) else {
+        return writing(engine, call, subresource, options, |write| write.update(live, next));
+    };
+    // An empty list of owners is not as good as none: it asks for all to be forgotten.
+    object::copy_meta(&mut written, next, "managedFields");
+    writing(engine, call, subresource, options, |write| write.update(live, &mut written));
+    object::copy_meta(next, &written, "managedFields");
+}
+
+/// An object as it is written in its version, which owners are told of: as JSON, and of a kind that is stored as another by way of
+/// that.
+fn as_written<'v>(kind: &Kind, object: &'v Value) -> Cow<'v, Value> {
+    let written = kind.schema().as_json(object);
+    if kind.custom.is_some() || kind.is_storage() {
+        return written;
+    }
+    let mut written = written.into_owned();
+    kind.to_storage(&mut written);
+    kind.to_served(&mut written);
+    encode::set_type(kind, &mut written);
+    Cow::Owned(written)
 }
 
 /// What applying a configuration makes of an object: typed, owned, not yet defaulted. Warnings are added to

@@ -55,10 +55,26 @@ pub(super) fn prepare(kind: &Kind, part: Part, next: &mut Value, current: &Value
             if !fields.is_empty() {
                 copy_metadata(next, &written, &["uid"]);
             }
+            if kind.custom.is_none() {
+                copy_marks(kind, next, &written, current);
+            }
             kind.rules.prepare_status(next, current);
         }
         Part::Trusted => {}
         Part::Member(member) => kind.rules.within(|| member.prepare(next, current)),
+    }
+}
+
+/// What a write to the status says of metadata that no kind resets.
+fn copy_marks(kind: &Kind, next: &mut Value, written: &Value, current: &Value) {
+    object::copy_meta(next, written, "generateName");
+    let given = |field: &str| written["metadata"].get(field).is_some_and(|value| !value.is_null());
+    if given("deletionGracePeriodSeconds") {
+        object::copy_meta(next, written, "deletionGracePeriodSeconds");
+    }
+    let resets = kind.behaviour.metadata_of_status_writes.is_empty();
+    if !resets && given("deletionTimestamp") && object::meta_text(current, "deletionTimestamp").is_empty() {
+        object::copy_meta(next, written, "deletionTimestamp");
     }
 }
 
@@ -73,10 +89,13 @@ fn carry_metadata(next: &mut Value, current: &Value) {
     for field in ["creationTimestamp", "resourceVersion", "generation", "selfLink"] {
         object::copy_meta(next, current, field);
     }
-    for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+    for field in ["uid", "deletionGracePeriodSeconds"] {
         if next["metadata"].get(field).is_none_or(Value::is_null) {
             object::copy_meta(next, current, field);
         }
+    }
+    if !object::meta_text(current, "deletionTimestamp").is_empty() {
+        object::copy_meta(next, current, "deletionTimestamp");
     }
 }
 

@@ -23,8 +23,14 @@ pub async fn patch(
         Patch::Change(change) => swap(engine, call, part, &Step::Change(change), &options, Vec::new()).await,
         Patch::Apply(config) => {
             let missing = engine.snapshot().get(&call.kind.collection, &call.key()).is_none();
-            if part == Part::Main && missing {
-                return create::create_by_apply(engine, call, config, &options).await;
+            let behaviour = call.kind.behaviour;
+            let creates = match part {
+                Part::Main => true,
+                Part::Status => behaviour.create_on_update || behaviour.create_on_status_apply,
+                Part::Member(_) | Part::Trusted => false,
+            };
+            if creates && missing {
+                return create::create_by_apply(engine, call, part, config, &options).await;
             }
             swap(engine, call, part, &Step::Apply(config), &options, Vec::new()).await
         }

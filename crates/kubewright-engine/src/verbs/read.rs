@@ -64,7 +64,7 @@ impl List {
 /// 404; 504 for a resource version that is not there yet.
 pub async fn get(engine: &Engine, call: Call<'_>, version: &str) -> Result<Bytes, ApiError> {
     if !version.is_empty() {
-        not_in_the_future(engine, parse_version(version).map_err(ApiError::unexplained)?)?;
+        not_in_the_future(engine, call.kind, parse_version(version).map_err(ApiError::unexplained)?)?;
     }
     let entry = convert::viewed(engine, call.kind, engine.entry(call)?).await?;
     Ok(encode::object(call.kind, &entry))
@@ -152,7 +152,7 @@ fn snapshot_for(
     let Some(version) = options.resource_version.filter(|version| *version != Revision(0)) else {
         return Ok(engine.store().snapshot());
     };
-    not_in_the_future(engine, version)?;
+    not_in_the_future(engine, kind, version)?;
     let exact = match options.version_match {
         Some(VersionMatch::Exact) => true,
         Some(VersionMatch::NotOlderThan) => false,
@@ -173,20 +173,23 @@ fn kept(engine: &Engine, kind: &Kind, version: Revision) -> Option<Snapshot<Summ
 }
 
 /// 504 for a version that no commit has reached.
-pub(crate) fn not_in_the_future(engine: &Engine, asked: Revision) -> Result<(), ApiError> {
+pub(crate) fn not_in_the_future(engine: &Engine, kind: &Kind, asked: Revision) -> Result<(), ApiError> {
     let newest = engine.store().revision();
     if asked <= newest {
         return Ok(());
+    }
+    let mut details = serde_json::json!({
+        "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
+    });
+    if kind.behaviour.is_cached {
+        details["retryAfterSeconds"] = 1.into();
     }
     Err(ApiError::new(
         http::StatusCode::GATEWAY_TIMEOUT,
         "Timeout",
         format!("Timeout: Too large resource version: {}, current: {}", asked.0, newest.0),
     )
-    .with_details(serde_json::json!({
-        "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
-        "retryAfterSeconds": 1
-    })))
+    .with_details(details))
 }
 
 /// 410 for a watch at a version that is no longer kept.

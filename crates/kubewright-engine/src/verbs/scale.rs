@@ -131,13 +131,15 @@ impl View for ScaleWrite<'_> {
             Step::Apply(config) => return write.apply(Some(&live), &config.value, self.options.force),
         };
         self.step.replicas(&next)?;
+        // A number that is zero is not there.
+        let _ = SCALE.schema().decode(&mut next);
         write.update(Some(&live), &mut next);
         Ok(next)
     }
 
     /// Puts the number of a scale into its object, and who owns it.
     fn put(&self, scale: &Value, object: &mut Value) -> Result<(), ApiError> {
-        check_preconditions(self.call, scale, object)?;
+        check_preconditions(self.call, self.options.dry_run, scale, object)?;
         let replicas = self.step.replicas(scale)?;
         // Of a custom object the number itself is checked, where it stands in the object.
         if replicas < 0 && self.call.kind.custom.is_none() {
@@ -197,13 +199,13 @@ fn place(kinds: &Kinds, kind: &Kind, api_version: &str) -> Place {
 }
 
 /// The version and uid that a scale names must be those of its object.
-fn check_preconditions(call: Call<'_>, scale: &Value, object: &Value) -> Result<(), ApiError> {
+fn check_preconditions(call: Call<'_>, dry_run: bool, scale: &Value, object: &Value) -> Result<(), ApiError> {
     let (given, uid) = (object::resource_version(scale), object::uid(scale));
     if !given.is_empty() && given != object::resource_version(object) {
         return Err(modified(call));
     }
     if !uid.is_empty() && uid != object::uid(object) {
-        return Err(precondition_failed(call, "UID", uid, object::uid(object)));
+        return Err(precondition_failed(call, dry_run, "UID", uid, object::uid(object)));
     }
     Ok(())
 }

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::StatusCode;
 use kubewright_kinds::{Summary, encode, unreadable};
+use kubewright_meta::rules::at;
 use kubewright_meta::{ApiError, FieldError, object};
 use kubewright_schema::patch::{Change, Configuration};
-use kubewright_schema::{Candidate, Extent, fields};
+use kubewright_schema::{Candidate, Encoding, Extent, fields};
 use kubewright_store::{self as store, Entry, Expect, Revision};
 use serde_json::Value;
 
@@ -118,7 +119,7 @@ async fn try_swap(
         place_in_namespace(call, &mut next)?;
         check_name(call, object::name(&next))?;
     }
-    let conditional = check_version(call, &current, &next, matches!(step, Step::Replace(_)))?;
+    let conditional = check_version(call, options, &current, &next, matches!(step, Step::Replace(_)))?;
     match step {
         Step::Apply(_) => body::default_applied(call.kind, &mut next),
         _ => body::default(call.kind, &mut next),
@@ -143,11 +144,13 @@ async fn try_swap(
     }
     warnings.extend(definitions::warnings(call.kind, &next, Some(&current)));
     raise_generation(call.kind, part, &mut next, &current);
-    fields::keep_times(&mut next, &current);
+    call.kind.schema().leave_out(&mut next, Encoding::Json);
+    fields::keep_times(&mut next, &current, if call.kind.custom.is_some() { Value::eq } else { at::same });
     if asks {
         let shown = step.view().map(|view| view.of(&next));
         admission::validate(&review, shown.as_ref().unwrap_or(&next), warnings).await?;
     }
+    call.kind.schema().leave_out(&mut next, call.kind.encoding());
     let same = next == current;
     if same && !encode::is_outdated(call.kind, &stored) {
         return Ok(Some(encode::object(call.kind, &entry)));
@@ -158,6 +161,7 @@ async fn try_swap(
     let before = addresses_of(call.kind, &current);
     let goes = is_finished(call.kind, &next);
     let now = if goes { BTreeSet::new() } else { addresses_of(call.kind, &next) };
+    let asked = goes.then(|| encode::bytes(call.kind, &next));
     let draft = encode::draft(call.kind, convert::in_storage_version(engine, call.kind, next).await?);
     // What would be stored in other words is written although nothing changes: so objects are moved to the storage version,
     // and keep the defaults of today.
@@ -168,6 +172,9 @@ async fn try_swap(
     match commit_next(engine, epoch, call, &entry, change).await? {
         Some(entry) => {
             addresses::changed(engine, call.namespace, call.name, &before, &now).await;
+            if asked.is_some() {
+                return Ok(asked);
+            }
             let entry = convert::viewed(engine, call.kind, entry).await?;
             Ok(Some(encode::object(call.kind, &entry)))
         }
@@ -264,24 +271,41 @@ fn check(
 }
 
 /// The version and uid that a write names must be the current ones. Returns whether it named a version.
-fn check_version(call: Call<'_>, current: &Value, next: &Value, replace: bool) -> Result<bool, ApiError> {
-    let given = object::resource_version(next);
+fn check_version(
+    call: Call<'_>,
+    options: &WriteOptions,
+    current: &Value,
+    next: &Value,
+    replace: bool,
+) -> Result<bool, ApiError> {
     let uid = object::uid(next);
     if replace && !uid.is_empty() && uid != object::uid(current) {
-        return Err(precondition_failed(call, "UID", uid, object::uid(current)));
+        return Err(precondition_failed(call, options.dry_run, "UID", uid, object::uid(current)));
     }
-    if given.is_empty() || given == "0" {
-        if replace && call.kind.behaviour.conditional_update {
+    let version = version_of(next)?;
+    if version == 0 {
+        if call.kind.behaviour.conditional_update {
             let error = FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update");
             return Err(ApiError::invalid_of(&call.kind.group, &call.kind.plural, call.name, &[error]));
         }
         return Ok(false);
     }
-    let Ok(version) = given.parse::<u64>() else {
-        return Err(ApiError::unexplained(format!("strconv.ParseUint: parsing {given:?}: invalid syntax")));
-    };
     let newest = object::resource_version(current).parse::<u64>().unwrap_or_default();
     if Revision(version) == Revision(newest) { Ok(replace) } else { Err(modified(call)) }
+}
+
+/// The resource version that an object names; 0 where it names none.
+///
+/// # Errors
+/// 500 without a reason, as in Kubernetes, for one that is no number.
+pub(super) fn version_of(object: &Value) -> Result<u64, ApiError> {
+    let given = object::resource_version(object);
+    if given.is_empty() {
+        return Ok(0);
+    }
+    given
+        .parse()
+        .map_err(|_| ApiError::unexplained(format!("strconv.ParseUint: parsing {given:?}: invalid syntax")))
 }
 
 /// 409: somebody else has changed the object.
@@ -293,9 +317,17 @@ pub(super) fn modified(call: Call<'_>) -> ApiError {
     )
 }
 
-/// 409: a precondition does not hold, in the words of the storage layer (`k8s.io/apiserver/pkg/storage/errors.go`).
-pub(super) fn precondition_failed(call: Call<'_>, what: &str, given: &str, current: &str) -> ApiError {
-    let path = format!("/registry/{}/{}", call.kind.storage_prefix(), call.key());
+/// 409: a precondition does not hold, in the words of the storage layer (`k8s.io/apiserver/pkg/storage/errors.go`). What is done
+/// on trial does not reach the layer that knows where the registry begins.
+pub(super) fn precondition_failed(
+    call: Call<'_>,
+    dry_run: bool,
+    what: &str,
+    given: &str,
+    current: &str,
+) -> ApiError {
+    let root = if dry_run { "" } else { "/registry" };
+    let path = format!("{root}/{}/{}", call.kind.storage_prefix(), call.key());
     ApiError::conflict(
         call.kind,
         call.name,

@@ -3,11 +3,12 @@
 use kubewright_codec::body::Decoded;
 use kubewright_identity::authz::forbidden;
 use kubewright_meta::{ApiError, object};
+use serde_json::Value;
 
-use super::swap::{Step, precondition_failed, swap};
+use super::swap::{Step, precondition_failed, swap, version_of};
 use super::{Part, Written, create};
 use crate::engine::Engine;
-use crate::request::place::{check_name, place};
+use crate::request::place::{check_name, place_in_namespace};
 use crate::request::{Call, WriteOptions, body};
 
 /// Replaces an object (or a part) by what a request's body says. Kinds that allow it are created when they are missing.
@@ -21,39 +22,47 @@ pub async fn update(
     decoded: Decoded,
     options: WriteOptions,
 ) -> Result<Written, ApiError> {
-    if call.kind.behaviour.create_on_update
-        && part == Part::Main
-        && engine.snapshot().get(&call.kind.collection, &call.key()).is_none()
-    {
-        check_name(call, object::name(&decoded.value))?;
-        return create_by_update(engine, call, decoded, options).await;
-    }
     let mut warnings = Vec::new();
     let replacement =
         body::object_of(call.kind, decoded, options.validation, &mut warnings).and_then(|mut object| {
+            place_in_namespace(call, &mut object)?;
             check_name(call, object::name(&object))?;
-            place(call, &mut object)?;
             Ok(object)
         });
     match replacement {
+        Ok(object) if creates(engine, call, part) => {
+            create_by_update(engine, call, part, object, options, warnings).await
+        }
         Ok(object) => swap(engine, call, part, &Step::Replace(object), &options, warnings).await,
         Err(error) => Err(error.with_warnings(warnings)),
     }
 }
 
+fn creates(engine: &Engine, call: Call<'_>, part: Part) -> bool {
+    call.kind.behaviour.create_on_update
+        && matches!(part, Part::Main | Part::Status)
+        && engine.snapshot().get(&call.kind.collection, &call.key()).is_none()
+}
+
 async fn create_by_update(
     engine: &Engine,
     call: Call<'_>,
-    mut decoded: Decoded,
+    part: Part,
+    mut object: Value,
     options: WriteOptions,
+    warnings: Vec<String>,
 ) -> Result<Written, ApiError> {
-    let uid = object::uid(&decoded.value).to_owned();
-    if !uid.is_empty() {
-        return Err(precondition_failed(call, "UID", &uid, ""));
+    let uid = object::uid(&object).to_owned();
+    let allowed = if uid.is_empty() {
+        version_of(&object).map(drop)
+    } else {
+        Err(precondition_failed(call, options.dry_run, "UID", &uid, ""))
+    };
+    if let Err(error) = allowed {
+        return Err(error.with_warnings(warnings));
     }
-    may_create(engine, call).await?;
-    object::set_meta(&mut decoded.value, "resourceVersion", None);
-    create::create(engine, call, decoded, options).await
+    object::set_meta(&mut object, "resourceVersion", None);
+    create::create_decoded(engine, call, part, object, &options, warnings).await
 }
 
 /// Who creates by an update needs the right to create, too

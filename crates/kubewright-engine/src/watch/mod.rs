@@ -69,7 +69,7 @@ pub async fn open(
     let from_now = options.resource_version.is_none_or(|version| version == Revision(0));
     let initial = options.initial_events.unwrap_or(from_now);
     if let Some(asked) = options.resource_version.filter(|_| options.initial_events == Some(true)) {
-        not_in_the_future(engine, asked)?;
+        not_in_the_future(engine, call.kind, asked)?;
     }
     let snapshot = engine.snapshot();
     unreadable::check_cache(call.kind, snapshot.range(&call.kind.collection, "", None).map(AsRef::as_ref))?;

@@ -41,7 +41,7 @@ use super::behaviour::{Behaviour, Counted};
 use super::kind::{Kind, Scope, Subresource, Verbs};
 use super::ownership::LeftAlone;
 use super::plugins::Plugin;
-use super::rules::Rules;
+use super::rules::{Generation, Rules};
 use crate::selector::Fields;
 
 /// The groups, in the order of Kubernetes' discovery.
@@ -204,7 +204,8 @@ impl BuiltIn {
     /// Its schema in a version of Kubernetes.
     #[must_use]
     pub fn schema(&self, version: Version) -> Schema {
-        Schema::of_version(version, self.type_name)
+        let schema = Schema::of_version(version, self.type_name);
+        if self.rules.generation == Generation::AsGiven { schema.keeping_empty_maps() } else { schema }
     }
 
     /// The descriptors of all kinds, in the order of Kubernetes' discovery.

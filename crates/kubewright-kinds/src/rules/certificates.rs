@@ -87,7 +87,7 @@ fn check_request(request: &At<'_>, errors: &mut Errors) {
     let spec = request.get("spec");
     let encoded = spec.get("request");
     if let Err(why) = organizations(encoded.text()) {
-        errors.invalid_text(&encoded, why);
+        errors.invalid(&encoded, why);
     }
     let usages = spec.get("usages");
     errors.need(&usages);

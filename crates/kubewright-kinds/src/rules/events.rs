@@ -30,6 +30,8 @@ pub(crate) const fn core_rules() -> Rules {
         default: default_core,
         name: NameRule::PathSegment,
         finalizers: Finalizers::Syntax,
+        judges_metadata: false,
+        change_again: false,
         validate: |event| Errors::of(|errors| check(&At::root(event), "reportingComponent", errors)),
         validate_update: |new, _| Errors::of(|errors| check(&At::root(new), "reportingComponent", errors)),
         ..Rules::none()
@@ -150,7 +152,12 @@ fn check_change(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
         let shown = if *field == "reportingComponent" { "reportingController" } else { field };
         let now = At { path: shown.to_owned(), ..new.get(field) };
         if !now.same_or_empty(&old.get(field)) {
-            errors.invalid(&now, "field is immutable");
+            match *field {
+                "reason" | "message" | "type" | "action" | "reportingComponent" | "reportingInstance" => {
+                    errors.invalid_text(&now, "field is immutable");
+                }
+                _ => errors.invalid(&now, "field is immutable"),
+            }
         }
     }
 }

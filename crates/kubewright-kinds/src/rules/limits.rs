@@ -21,6 +21,7 @@ pub(crate) const fn limit_ranges() -> Rules {
             }
         },
         again: Again::Object,
+        change_again: false,
         validate: |range| Errors::of(|errors| check_range(&At::root(range).dig(&["spec", "limits"]), errors)),
         ..Rules::none()
     }

@@ -55,6 +55,8 @@ use serde_json::Value;
 pub struct Rules {
     /// Fills in what the client left out (after decoding, before admission; also on every update).
     pub default: fn(&mut Value),
+    /// Where in an object the spec of a pod is; empty where there is none. Fields of features that are off are dropped from it.
+    pub pod_spec: &'static [&'static str],
     /// Makes an object ready to be created: server-owned fields are set or dropped (a pod's phase becomes Pending).
     pub prepare_create: fn(&mut Value),
     /// Makes a replacement ready: server-owned fields are carried over from the old object. Arguments: new, old.
@@ -64,12 +66,21 @@ pub struct Rules {
     pub stamp: fn(&mut Value, Option<&Value>, &str),
     /// Makes a new status ready: what it may not have is dropped. Arguments: new, old.
     pub prepare_status: fn(&mut Value, &Value),
+    /// Writes what an object has that nobody has written, which bookmarks of watches tell: fields that are a pointer in the version
+    /// and none in Kubernetes' internal type.
+    pub unwritten: fn(&mut Value),
     /// How `metadata.generation` counts.
     pub generation: Generation,
     /// What `metadata.name` must look like.
     pub name: NameRule,
     /// What an update checks as if the object were new.
     pub again: Again,
+    /// Whether the kind looks at metadata itself, before the rest of the object; where it does not, every creation does after it.
+    pub judges_metadata: bool,
+    /// Whether the kind looks at the change of metadata once more than every update does.
+    pub change_again: bool,
+    /// The same of a write to `/status`.
+    pub status_change_again: bool,
     /// What finalizers must look like beyond their syntax.
     pub finalizers: Finalizers,
     /// Writes down who makes a new object, where the kind tells.
@@ -115,7 +126,9 @@ pub enum Generation {
     Fixed,
     /// A change outside of metadata and status raises it.
     Content,
-    /// The same, but a new object has none.
+    /// The same, where a list or a map without entries is not the same as none (`reflect.DeepEqual`).
+    AsGiven,
+    /// The same as `Content`, but a new object has none.
     ContentOfOld,
     /// A change of annotations raises it too.
     ContentAndAnnotations,
@@ -136,14 +149,21 @@ impl Generation {
         match self {
             Self::None | Self::Fixed => false,
             Self::Content | Self::ContentOfOld => !same_content(new, old),
+            Self::AsGiven => !content(new).eq(content(old)),
             Self::ContentAndAnnotations => !same_content(new, old) || !metadata::same_annotations(new, old),
-            Self::ContentAndLabels => !same_content(new, old) || labels(new) != labels(old),
+            Self::ContentAndLabels => !same_content(new, old) || !same_labels(new, old),
         }
     }
 }
 
-fn labels(object: &Value) -> &Value {
-    object.pointer("/metadata/labels").unwrap_or(&Value::Null)
+fn same_labels(one: &Value, other: &Value) -> bool {
+    let of = |object: &Value| object["metadata"]["labels"].as_object().cloned().unwrap_or_default();
+    of(one) == of(other)
+}
+
+/// The members that say what is wanted.
+fn content(object: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    object.as_object().into_iter().flatten().filter(|(key, _)| !matches!(key.as_str(), "metadata" | "status"))
 }
 
 /// Whether two objects are the same but for metadata and status.
@@ -172,13 +192,18 @@ impl Rules {
     pub const fn none() -> Self {
         Self {
             default: |_| {},
+            pod_spec: &[],
             prepare_create: |_| {},
             prepare_update: |_, _| {},
             stamp: |_, _, _| {},
             prepare_status: |_, _| {},
+            unwritten: |_| {},
             generation: Generation::None,
             name: NameRule::Subdomain,
             again: Again::Nothing,
+            judges_metadata: true,
+            change_again: true,
+            status_change_again: true,
             finalizers: Finalizers::Strict,
             author: |_, _| {},
             validate: |_| Vec::new(),
@@ -210,12 +235,26 @@ impl Rules {
 
     /// See [`Rules::prepare_create`](field@Rules::prepare_create).
     pub fn prepare_create(&self, object: &mut Value) {
-        self.within(|| (self.prepare_create)(object));
+        self.within(|| {
+            self.drop_disabled(object);
+            (self.prepare_create)(object);
+        });
     }
 
     /// See [`Rules::prepare_update`](field@Rules::prepare_update).
     pub fn prepare_update(&self, new: &mut Value, old: &Value) {
-        self.within(|| (self.prepare_update)(new, old));
+        self.within(|| {
+            self.drop_disabled(new);
+            (self.prepare_update)(new, old);
+        });
+    }
+
+    fn drop_disabled(&self, object: &mut Value) {
+        if !self.pod_spec.is_empty()
+            && let Some(spec) = fill::reach(object, self.pod_spec)
+        {
+            pods::drop_disabled(spec);
+        }
     }
 
     /// See [`Rules::prepare_status`](field@Rules::prepare_status).
@@ -232,6 +271,10 @@ impl Rules {
     #[must_use]
     pub fn errors_on_create(&self, object: &Value, namespaced: bool) -> Vec<FieldError> {
         self.checked(object, || {
+            if !self.judges_metadata {
+                let errors = (self.validate)(object);
+                return if errors.is_empty() { self.metadata(object, namespaced) } else { errors };
+            }
             let mut errors = self.metadata(object, namespaced);
             errors.extend((self.validate)(object));
             errors
@@ -243,7 +286,7 @@ impl Rules {
     #[must_use]
     pub fn errors_on_update(&self, new: &Value, old: &Value, namespaced: bool) -> Vec<FieldError> {
         self.checked(new, || {
-            let mut errors = self.metadata_on_update(new, old, namespaced);
+            let mut errors = self.metadata_on_update(new, old, namespaced, self.change_again);
             match self.again {
                 Again::Nothing => {}
                 Again::Metadata => errors.extend(self.metadata(new, namespaced)),
@@ -259,7 +302,7 @@ impl Rules {
     #[must_use]
     pub fn errors_on_status(&self, new: &Value, old: &Value, namespaced: bool) -> Vec<FieldError> {
         self.checked(new, || {
-            let mut errors = self.metadata_on_update(new, old, namespaced);
+            let mut errors = self.metadata_on_update(new, old, namespaced, self.status_change_again);
             errors.extend((self.validate_status)(new, old));
             ip::tolerate(&mut errors, old);
             errors
@@ -322,12 +365,13 @@ impl Rules {
         errors
     }
 
-    fn metadata_on_update(&self, new: &Value, old: &Value, namespaced: bool) -> Vec<FieldError> {
+    fn metadata_on_update(&self, new: &Value, old: &Value, namespaced: bool, again: bool) -> Vec<FieldError> {
         let mut errors = metadata::validate(new, NameRule::PathSegment, namespaced);
-        for _ in 0..2 {
+        errors.extend(metadata::validate_update(new, old));
+        if again {
             errors.extend(metadata::validate_update(new, old));
+            errors.extend(self.finalizers(new));
         }
-        errors.extend(self.finalizers(new));
         in_words_of(self.version, &mut errors);
         errors
     }

@@ -40,7 +40,24 @@ pub(crate) const fn ingresses() -> Rules {
             })
         },
         validate_update: |new, _| Errors::of(|errors| check_ingress(&At::root(new).get("spec"), errors)),
+        validate_status: |new, _| {
+            Errors::of(|errors| {
+                for point in At::root(new).dig(&["status", "loadBalancer", "ingress"]).items() {
+                    check_point(&point, errors);
+                }
+            })
+        },
         ..Rules::none()
+    }
+}
+
+/// Where an ingress is reached.
+fn check_point(point: &At<'_>, errors: &mut Errors) {
+    let host = point.get("hostname");
+    errors.maybe_text(&point.get("ip"), ip::address);
+    errors.maybe_text(&host, text::subdomain);
+    if !host.is_empty() && ip::is_address(host.text()) {
+        errors.invalid(&host, "must be a DNS name, not an IP address");
     }
 }
 
@@ -207,7 +224,7 @@ fn check_class(spec: &At<'_>, errors: &mut Errors) {
 pub(crate) const fn policies() -> Rules {
     Rules {
         default: default_policy,
-        generation: Generation::Content,
+        generation: Generation::AsGiven,
         // Up to v1.35 an update told what is wrong with an object twice.
         again: Again::Object,
         validate: |policy| Errors::of(|errors| check_policy(&At::root(policy).get("spec"), errors)),

@@ -23,6 +23,9 @@ pub(crate) const fn budgets() -> Rules {
         generation: Generation::Content,
         name: NameRule::PathSegment,
         finalizers: Finalizers::Syntax,
+        judges_metadata: false,
+        change_again: false,
+        status_change_again: false,
         validate: |budget| Errors::of(|errors| check(&At::root(budget).get("spec"), errors)),
         validate_update: |new, _| Errors::of(|errors| check(&At::root(new).get("spec"), errors)),
         validate_status: |new, _| {

@@ -189,11 +189,21 @@ pub fn canonical(value: &Value) -> Value {
         Value::Array(items) if items.is_empty() => Value::Null,
         Value::Array(items) => Value::Array(items.iter().map(canonical).collect()),
         Value::Object(members) => {
-            let members = members.iter().map(|(key, value)| (key.clone(), canonical(value)));
+            let kept = members.iter().filter(|(key, value)| !(is_map(key) && has_no_entry(value)));
+            let members = kept.map(|(key, value)| (key.clone(), canonical(value)));
             Value::Object(members.filter(|(_, value)| !value.is_null()).collect())
         }
         scalar => scalar.clone(),
     }
+}
+
+/// Whether members of that name are maps wherever they are: without entries they are as good as none.
+fn is_map(key: &str) -> bool {
+    matches!(key, "labels" | "annotations")
+}
+
+fn has_no_entry(value: &Value) -> bool {
+    value.is_null() || value.as_object().is_some_and(Map::is_empty)
 }
 
 /// Whether the members that count are the same in both, as [`At::same`] has it.
@@ -204,8 +214,11 @@ pub fn same_members(
 ) -> bool {
     let mut here = one.iter().filter(|(key, _)| counts(key));
     let mut there_alone = other.iter().filter(|(key, _)| counts(key) && !one.contains_key(*key));
-    here.all(|(key, value)| same(value, other.get(key).unwrap_or(&ABSENT)))
-        && there_alone.all(|(_, value)| same(&ABSENT, value))
+    let same = |key: &str, one: &Value, other: &Value| {
+        same(one, other) || (is_map(key) && has_no_entry(one) && has_no_entry(other))
+    };
+    here.all(|(key, value)| same(key, value, other.get(key).unwrap_or(&ABSENT)))
+        && there_alone.all(|(key, value)| same(key, &ABSENT, value))
 }
 
 #[cfg(test)]

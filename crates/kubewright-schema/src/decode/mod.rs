@@ -1,12 +1,13 @@
 //! Decoding of built-in types as Go does it (`sigs.k8s.io/json` into the types of `k8s.io/api`).
 //!
-//! What comes out is what Kubernetes would write back: unknown fields are gone (and told), `null` is as good as absent,
-//! optional lists and maps without entries are gone (Go's `omitempty`), and values that Go reads into types of its own
-//! (quantities, times, bytes) are in canonical form.
+//! What comes out is what Kubernetes would work on: unknown fields are gone (and told), `null` is as good as absent, and values
+//! that Go reads into types of its own (quantities, times, bytes) are in canonical form. Lists without entries stay until they
+//! are encoded (room `empties`); most maps without entries are gone.
 
 use kubewright_meta::cost;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Number, Value, json};
 
+use super::empties::{Empties, is_empty};
 use super::node::{Additional, Coding, Node, Other, Type};
 use super::scalar::{self, Precision};
 use super::zeros;
@@ -16,8 +17,14 @@ use super::zeros;
 /// # Errors
 /// In the words of Go's decoder: the first value that a type's own decoder refuses (a time, a quantity), which ends the decoding; else
 /// the first value of a wrong type, after which Go reads on.
-pub(crate) fn decode(node: &Node, value: &mut Value, prefix: &str) -> Result<Vec<String>, String> {
+pub(crate) fn decode(
+    node: &Node,
+    value: &mut Value,
+    prefix: &str,
+    reading: Reading,
+) -> Result<Vec<String>, String> {
     let mut decoder = Decoder {
+        reading,
         unknown: Vec::new(),
         wrong: None,
         path: prefix.to_owned(),
@@ -28,7 +35,19 @@ pub(crate) fn decode(node: &Node, value: &mut Value, prefix: &str) -> Result<Vec
     decoder.wrong.map_or(Ok(decoder.unknown), Err)
 }
 
+/// How values are read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reading {
+    /// What becomes of lists and maps without entries.
+    pub(crate) empties: Empties,
+    /// By `k8s.io/apimachinery/pkg/runtime/converter.go`, which makes typed objects of what patches and configurations make: it
+    /// cuts numbers that are too large. Types in messages are told with what they are made of, for
+    /// [`printed::converted`](super::fields::printed::converted).
+    pub(crate) converts: bool,
+}
+
 struct Decoder {
+    reading: Reading,
     unknown: Vec<String>,
     /// The first value of a wrong type.
     wrong: Option<String>,
@@ -95,7 +114,12 @@ impl Decoder {
             (Some(Type::Object), Value::Object(object)) => self.object(node, object),
             (Some(Type::Array), Value::Array(list)) => self.list(node, list),
             _ => {
-                let found = Err(self.mismatch(value, &go_type(node)));
+                let named = if self.reading.converts { node.named } else { None };
+                let of = match named {
+                    Some(named) => format!("{} {named}", go_type(&Node { named: None, ..node.clone() })),
+                    None => go_type(node),
+                };
+                let found = Err(self.mismatch(value, &of));
                 self.remember(found);
                 Ok(())
             }
@@ -125,11 +149,13 @@ impl Decoder {
                 }
                 Some(_) if value.is_null() => gone.push(name.clone()),
                 Some(field) => {
+                    if let Some(by) = &field.inlined {
+                        append(&mut self.fields, by);
+                    }
                     append(&mut self.fields, name);
                     self.value(field, value)?;
                     self.fields.truncate(fields);
-                    if is_nothing(field, value) {
-                        // A field that is shown is shown as null: what is stored has no empty lists.
+                    if self.is_nothing(field, value) {
                         gone.push(name.clone());
                     }
                 }
@@ -142,6 +168,23 @@ impl Decoder {
         show_zeros(node, object);
         self.owner = outer;
         Ok(())
+    }
+
+    /// Whether the value of a field says as much as none.
+    fn is_nothing(&self, field: &Node, value: &Value) -> bool {
+        match value {
+            Value::Null => true,
+            Value::Array(_) => self.reading.empties == Empties::Dropped && is_empty(field, value),
+            // Those of metadata are told apart from none by messages about templates.
+            Value::Object(_) if self.owner == "ObjectMeta" => {
+                self.reading.empties == Empties::Dropped && is_empty(field, value)
+            }
+            Value::Object(_) => self.reading.empties != Empties::All && is_empty(field, value),
+            Value::String(_) if field.format.as_deref() == Some("byte") => {
+                self.reading.empties == Empties::Dropped && is_empty(field, value)
+            }
+            scalar => field.omits_zero && zeros::is_zero(scalar),
+        }
     }
 
     fn map(&mut self, values: &Node, object: &mut Map<String, Value>) -> Result<(), String> {
@@ -177,7 +220,16 @@ impl Decoder {
         self.value(node, value)
     }
 
-    fn integer(&self, format: Option<&str>, value: &Value) -> Result<(), String> {
+    fn integer(&self, format: Option<&str>, value: &mut Value) -> Result<(), String> {
+        if self.reading.converts
+            && let Value::Number(number) = value
+            && let Some(whole) = whole(number)
+        {
+            #[expect(clippy::cast_possible_truncation, reason = "as Go cuts it")]
+            let cut = if format == Some("int32") { i64::from(whole as i32) } else { whole };
+            *value = cut.into();
+            return Ok(());
+        }
         let go_type = if format == Some("int32") { "int32" } else { "int64" };
         let fits = |number: i64| go_type == "int64" || i32::try_from(number).is_ok();
         match value {
@@ -223,6 +275,13 @@ impl Decoder {
         let found = match value {
             Value::Null => "null",
             Value::Bool(_) => "bool",
+            Value::Number(number) if self.reading.converts => {
+                if number.is_f64() {
+                    "float64"
+                } else {
+                    "int64"
+                }
+            }
             Value::Number(_) => "number",
             Value::String(_) => "string",
             Value::Array(_) => "array",
@@ -239,22 +298,18 @@ impl Decoder {
     }
 }
 
+/// The whole number that a number is.
+fn whole(number: &Number) -> Option<i64> {
+    #[expect(clippy::cast_possible_truncation, reason = "it has no fraction")]
+    let of_float = || number.as_f64().filter(|float| float.fract() == 0.0).map(|float| float as i64);
+    number.as_i64().or_else(of_float)
+}
+
 fn append(path: &mut String, name: &str) {
     if !path.is_empty() {
         path.push('.');
     }
     path.push_str(name);
-}
-
-/// Whether the value of a field says as much as none.
-fn is_nothing(field: &Node, value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Array(list) => list.is_empty() && field.target().coding == Coding::Plain,
-        Value::Object(map) => map.is_empty() && matches!(field.target().additional, Additional::Of(_)),
-        Value::String(bytes) if field.format.as_deref() == Some("byte") => bytes.is_empty(),
-        scalar => field.omits_zero && zeros::is_zero(scalar),
-    }
 }
 
 /// Writes the fields that Go writes although nobody gave them a value.
@@ -292,6 +347,9 @@ fn short_name(name: &str) -> &str {
 /// The type as Go's messages name it.
 fn go_type(node: &Node) -> String {
     let node = node.target();
+    if let Some(named) = node.named {
+        return named.to_owned();
+    }
     if let Some(name) = &node.name {
         let mut parts = name.rsplit('.');
         let (short, package) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());

@@ -101,13 +101,13 @@ fn null_is_as_good_as_absent() {
 }
 
 #[test]
-fn empty_optional_lists_and_maps_are_absent_too() {
+fn empty_lists_stay_and_empty_maps_are_absent() {
     let pod = json!({"metadata": {"name": "a", "labels": {}, "finalizers": []},
         "spec": {"containers": [], "volumes": [{"name": "v", "emptyDir": {}}], "nodeSelector": {}}});
     assert_eq!(
         kept("api.core.v1.Pod", pod),
-        json!({"metadata": {"name": "a"}, "status": {},
-            "spec": {"containers": null, "volumes": [{"name": "v", "emptyDir": {}}]}})
+        json!({"metadata": {"name": "a", "finalizers": []}, "status": {},
+            "spec": {"containers": [], "volumes": [{"name": "v", "emptyDir": {}}]}})
     );
 }
 

@@ -88,7 +88,14 @@ impl Write<'_> {
         let before = Self { manager: BEFORE, ..*self };
         before
             .updated(self.versions.written().blank(), live, managed)
-            .map_err(|why| unexplained(format!("failed to create manager for existing fields: {why}")))
+            .map_err(|why| {
+                let kind = self.versions.written();
+                let why = check(Shape::of(kind), live).unwrap_or(why);
+                let about = about(kind, live);
+                unexplained(format!(
+                    "failed to create manager for existing fields: failed to convert new object ({about}) to smd typed: {why}"
+                ))
+            })
     }
 
     fn try_apply(

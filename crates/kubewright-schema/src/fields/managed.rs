@@ -190,9 +190,9 @@ fn order(one: &Entry, other: &Entry) -> Ordering {
     key(one).cmp(&key(other)).then_with(|| texts(one).cmp(&texts(other)))
 }
 
-/// Leaves the times of the entries of `next` as they are in `current`, where nothing else has changed in the object
+/// Leaves the times of the entries of `next` as they are in `current`, where nothing else has changed in the object, by `same`
 /// (`k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager`, `IgnoreManagedFieldsTimestampsTransformer`).
-pub fn keep_times(next: &mut Value, current: &Value) {
+pub fn keep_times(next: &mut Value, current: &Value, same: impl Fn(&Value, &Value) -> bool) {
     let old = &current["metadata"]["managedFields"];
     let new = &next["metadata"]["managedFields"];
     if new == old || !is_same_but_for_times(new, old) {
@@ -200,7 +200,7 @@ pub fn keep_times(next: &mut Value, current: &Value) {
     }
     let made = next["metadata"]["managedFields"].take();
     next["metadata"]["managedFields"] = old.clone();
-    if next != current {
+    if !same(next, current) {
         next["metadata"]["managedFields"] = made;
     }
 }

@@ -66,13 +66,15 @@ pub fn converted(why: &str) -> String {
         }
         other => other,
     };
+    // What a type with a name of its own is made of stands before the name.
+    let (target, name) = target.split_once(' ').unwrap_or((target, target));
     let is_number = matches!(target, "int32" | "int64" | "float64");
     match (kind, target) {
         (_, map) if map.starts_with("map[") => format!("cannot restore map from {kind}"),
         (_, list) if list.starts_with("[]") => format!("cannot restore slice from {kind}"),
         (_, named) if named.contains('.') => format!("cannot restore struct from: {kind}"),
         ("int64" | "float64", _) if is_number || (kind, target) == ("int64", "string") => {
-            format!("cannot convert {kind} to {target}")
+            format!("cannot convert {kind} to {name}")
         }
         _ => format!("unrecognized type: {target}"),
     }

@@ -146,9 +146,16 @@ impl<'a> Attributes<'a> {
         if kind.version == matched.version && kind.group == matched.group
             || self.gvk(kind) == self.gvk(matched)
         {
-            return Cow::Borrowed(object);
+            return self.as_json(object);
         }
-        Cow::Owned(converted(object.clone(), kind, matched))
+        Cow::Owned(converted(self.as_json(object).into_owned(), kind, matched))
+    }
+
+    /// An object of the request as JSON writes it; the bodies of subresources are written as they came.
+    fn as_json<'v>(&self, object: &'v Value) -> Cow<'v, Value> {
+        let kind = self.review.call.kind;
+        let part = kind.subresource(self.review.subresource).and_then(Subresource::body_kind);
+        if part.is_some() { Cow::Borrowed(object) } else { kind.schema().as_json(object) }
     }
 
     /// The name that refusals give the object (`k8s.io/apiserver/pkg/admission/errors.go`, `extractResourceName`).

@@ -109,7 +109,9 @@ fn check_binding(
     }
     match rights.rbac().rules_of(role, request.namespace) {
         Ok(rules) => confirm(rights, user, request, &binding.metadata.name, rules),
-        Err(_) => Err(ApiError::not_found_in(GROUP, resource, &role.name)),
+        Err(_) if role.name.is_empty() => Err(ApiError::bad_request("Name parameter required.")),
+        // It is looked for by the storage of roles, which takes what is asked for to be the resource of the request.
+        Err(_) => Err(ApiError::not_found_in(GROUP, request.resource, &role.name)),
     }
 }
 

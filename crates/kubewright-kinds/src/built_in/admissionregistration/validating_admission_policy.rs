@@ -14,6 +14,7 @@ pub static VALIDATING_ADMISSION_POLICY: BuiltIn = BuiltIn {
     behaviour: Behaviour {
         role: Role::ValidatingPolicy,
         conditional_update: true,
+        create_on_status_apply: true,
         metadata_of_status_writes: &[],
         ..Behaviour::BUILT_IN
     },

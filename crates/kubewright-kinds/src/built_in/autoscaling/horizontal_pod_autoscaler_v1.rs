@@ -7,7 +7,7 @@ use super::horizontal_pod_autoscaler::HORIZONTAL_POD_AUTOSCALER;
 use crate::rules::convert::autoscalers;
 use crate::rules::declared::{Declared, Mistake};
 use crate::rules::{self, Generation};
-use crate::{BuiltIn, StoredAs, Subresource};
+use crate::{Behaviour, BuiltIn, StoredAs, Subresource};
 
 /// What its types declare from v1.37 on.
 const DECLARED: &[Declared] =
@@ -20,6 +20,7 @@ pub static HORIZONTAL_POD_AUTOSCALER_V1: BuiltIn = BuiltIn {
     subresources: &[Subresource::Status],
     columns: table::scaling::AUTOSCALERS,
     rules: rules::autoscaling::rules_v1(),
+    behaviour: Behaviour { annotations_of_version: &autoscalers::ANNOTATIONS, ..Behaviour::BUILT_IN },
     stored_as: Some(StoredAs {
         kind: &HORIZONTAL_POD_AUTOSCALER,
         to_storage: autoscalers::to_v2,

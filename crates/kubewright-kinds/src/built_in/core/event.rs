@@ -11,7 +11,12 @@ pub static EVENT: BuiltIn = BuiltIn {
     short_names: &["ev"],
     columns: table::events::EVENTS,
     rules: rules::events::core_rules(),
-    behaviour: Behaviour { create_on_update: true, ..Behaviour::BUILT_IN },
+    behaviour: Behaviour {
+        create_on_update: true,
+        has_dependents: false,
+        is_cached: false,
+        ..Behaviour::BUILT_IN
+    },
     fields: Fields::of(&FIELDS),
     counted: Counted::Uncharged,
     ..BuiltIn::namespaced("io.k8s.api.core.v1.Event", "/events")

@@ -13,7 +13,12 @@ pub static EVENT: BuiltIn = BuiltIn {
     short_names: &["ev"],
     columns: table::events::EVENTS,
     rules: rules::events::rules(),
-    behaviour: Behaviour { create_on_update: true, ..Behaviour::BUILT_IN },
+    behaviour: Behaviour {
+        create_on_update: true,
+        has_dependents: false,
+        is_cached: false,
+        ..Behaviour::BUILT_IN
+    },
     stored_as: Some(StoredAs {
         kind: &event::EVENT,
         to_storage: events::to_core,

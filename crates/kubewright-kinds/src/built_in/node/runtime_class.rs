@@ -1,11 +1,15 @@
 //! The kind `RuntimeClass` of `node.k8s.io/v1`.
 
+use std::collections::BTreeSet;
+
+use kubewright_meta::FieldError;
 use kubewright_meta::rules::at::At;
 use kubewright_meta::rules::errors::Errors;
 use kubewright_meta::rules::{fill, selector};
 use kubewright_meta::text;
 use kubewright_spec::Version;
 use kubewright_table as table;
+use serde_json::Value;
 
 use crate::rules::declared::{Declared, Mistake};
 use crate::rules::pods::check_tolerations;
@@ -58,5 +62,22 @@ fn check_runtime(class: &At<'_>, errors: &mut Errors) {
     }
     let scheduling = class.get("scheduling");
     selector::check_labels(&scheduling.get("nodeSelector"), errors);
-    check_tolerations(&scheduling.get("tolerations"), errors);
+    let tolerations = scheduling.get("tolerations");
+    check_tolerations(&tolerations, errors);
+    let mut seen = BTreeSet::new();
+    for toleration in tolerations.items() {
+        let [key, operator, value, effect] =
+            ["key", "operator", "value", "effect"].map(|field| toleration.get(field).text());
+        if !seen.insert((key, operator, value, effect)) {
+            let error = FieldError::duplicate(&toleration.path, toleration.value.clone());
+            errors.push(error.printed(format!(
+                "{{\"Key\":{},\"Operator\":{},\"Value\":{},\"Effect\":{},\"TolerationSeconds\":{}}}",
+                Value::from(key),
+                Value::from(operator),
+                Value::from(value),
+                Value::from(effect),
+                toleration.get("tolerationSeconds").value
+            )));
+        }
+    }
 }

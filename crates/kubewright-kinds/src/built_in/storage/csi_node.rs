@@ -21,6 +21,9 @@ pub static CSI_NODE: BuiltIn = BuiltIn {
         ..Behaviour::BUILT_IN
     },
     left_alone: LeftAlone { status: &[&["spec"], &["metadata"]], ..LeftAlone::BUILT_IN },
-    since: &[(Version::V1_36, |kind| kind.rules.again = Again::Metadata)],
+    since: &[(Version::V1_36, |kind| {
+        kind.rules.again = Again::Metadata;
+        kind.rules.change_again = false;
+    })],
     ..BuiltIn::cluster_scoped("io.k8s.api.storage.v1.CSINode", "storage.k8s.io/csinodes")
 };

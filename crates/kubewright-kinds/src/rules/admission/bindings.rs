@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::super::at::At;
 use super::super::errors::Errors;
-use super::super::{Generation, Rules, fill, selector, text};
+use super::super::{Finalizers, Generation, Rules, fill, selector, text};
 use super::{matching, reserved};
 
 /// The rules of bindings: a validating one says what to do with what it finds.
@@ -20,6 +20,7 @@ pub(crate) const fn rules(validating: bool) -> Rules {
             }
         },
         generation: Generation::Content,
+        finalizers: Finalizers::Syntax,
         validate: if validating {
             |new| reserved::with_name(new, check_validating)
         } else {

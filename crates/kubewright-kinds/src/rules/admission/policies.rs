@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::super::at::At;
 use super::super::errors::Errors;
-use super::super::{Generation, Rules, fill, text};
+use super::super::{Finalizers, Generation, Rules, fill, text};
 use super::expressions::Expressions;
 use super::{matching, reserved};
 use crate::expressions::Returns;
@@ -25,6 +25,7 @@ pub(crate) const fn rules() -> Rules {
         },
         prepare_create: |policy| fill::set(policy, "status", serde_json::json!({})),
         generation: Generation::Content,
+        finalizers: Finalizers::Syntax,
         validate: |policy| reserved::with_name(policy, |policy| check_validating(policy, None)),
         warn: reserved::of_name,
         validate_update: |new, old| check_validating(new, Some(old)),
@@ -37,6 +38,7 @@ pub(crate) const fn mutating_rules() -> Rules {
     Rules {
         default,
         generation: Generation::Content,
+        finalizers: Finalizers::Syntax,
         validate: |policy| reserved::with_name(policy, |policy| check_mutating(policy, None)),
         warn: reserved::of_name,
         validate_update: |new, old| check_mutating(new, Some(old)),

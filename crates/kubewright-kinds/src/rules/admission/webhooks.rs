@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::at::At;
 use super::super::errors::Errors;
-use super::super::{Generation, Rules, fill, text};
+use super::super::{Finalizers, Generation, Rules, fill, text};
 use super::{matching, reserved};
 
 const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
@@ -16,7 +16,8 @@ const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 pub(crate) const fn validating() -> Rules {
     Rules {
         default: |object| fill::each(object, "webhooks", default),
-        generation: Generation::Content,
+        generation: Generation::AsGiven,
+        finalizers: Finalizers::Syntax,
         validate: |object| reserved::with_name(object, |object| check(object, false, true)),
         warn: reserved::of_webhooks,
         validate_update: |new, old| check(new, false, conditions_changed(new, old)),
@@ -33,7 +34,8 @@ pub(crate) const fn mutating() -> Rules {
                 fill::absent(hook, "reinvocationPolicy", "Never");
             });
         },
-        generation: Generation::Content,
+        generation: Generation::AsGiven,
+        finalizers: Finalizers::Syntax,
         validate: |object| reserved::with_name(object, |object| check(object, true, true)),
         warn: reserved::of_webhooks,
         validate_update: |new, old| check(new, true, conditions_changed(new, old)),

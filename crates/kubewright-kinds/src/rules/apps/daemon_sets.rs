@@ -10,7 +10,7 @@ use super::super::{Generation, Rules, fill, percent, selector};
 use super::{check_collisions, printed_strategy};
 
 /// Counts the templates; a field of its own in old versions of the API.
-const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+pub(crate) const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 const COUNTS: [&str; 9] = [
     "currentNumberScheduled",
     "numberMisscheduled",
@@ -26,12 +26,14 @@ const COUNTS: [&str; 9] = [
 pub(crate) const fn rules() -> Rules {
     Rules {
         default,
+        pod_spec: &["spec", "template", "spec"],
         prepare_create: |object| {
             fill::set(object, "status", json!({}));
             default_status(object);
             count_template(object, 1);
         },
         prepare_update,
+        unwritten: |object| count_template(object, 0),
         generation: Generation::Content,
         validate: |object| Errors::of(|errors| check(&At::root(object).get("spec"), errors)),
         validate_update: |new, old| {

@@ -12,7 +12,9 @@ use super::{check_collisions, check_counts, check_selector, printed_strategy};
 pub(crate) const fn rules() -> Rules {
     Rules {
         default,
+        pod_spec: &["spec", "template", "spec"],
         prepare_create: |object| fill::set(object, "status", serde_json::json!({})),
+        unwritten: super::unwritten_replicas,
         generation: Generation::ContentAndAnnotations,
         validate: |object| Errors::of(|errors| check(&At::root(object).get("spec"), errors)),
         validate_update: |new, old| {

@@ -12,7 +12,7 @@ use super::at::At;
 use super::errors::Errors;
 use super::{Again, Rules, selector};
 
-pub(crate) use daemon_sets::rules as daemon_sets;
+pub(crate) use daemon_sets::{TEMPLATE_GENERATION, rules as daemon_sets};
 pub(crate) use deployments::rules as deployments;
 pub(crate) use replica_sets::{controllers as replication_controllers, rules as replica_sets};
 pub(crate) use stateful_sets::rules as stateful_sets;
@@ -34,6 +34,13 @@ pub(crate) const fn controller_revisions() -> Rules {
         },
         again: Again::Metadata,
         ..Rules::none()
+    }
+}
+
+/// How many replicas an object asks for that nobody has written: none, not the default.
+fn unwritten_replicas(object: &mut Value) {
+    if let Some(spec) = super::fill::object(object, "spec") {
+        super::fill::absent(spec, "replicas", 0);
     }
 }
 
@@ -76,7 +83,7 @@ fn check_counts(status: &At<'_>, fields: &[&str], parts: &[&str], ready: &str, e
     }
     let count = |field: &str| status.get(field).number().unwrap_or_default();
     for field in parts.iter().filter(|field| count(field) > count("replicas")) {
-        errors.invalid(&status.get(field), "cannot be greater than status.replicas");
+        errors.invalid_as(&status.get(field), count(field), "cannot be greater than status.replicas");
     }
     if count("availableReplicas") > count("readyReplicas") {
         errors.invalid(&status.get("availableReplicas"), format!("cannot be greater than {ready}"));

@@ -22,7 +22,9 @@ const PARTS: [&str; 3] = ["fullyLabeledReplicas", "readyReplicas", "availableRep
 pub(crate) const fn rules() -> Rules {
     Rules {
         default,
+        pod_spec: &["spec", "template", "spec"],
         prepare_create: zero_status,
+        unwritten: super::unwritten_replicas,
         generation: Generation::Content,
         validate: |object| Errors::of(|errors| check(&At::root(object).get("spec"), errors)),
         validate_update: |new, old| {
@@ -79,6 +81,7 @@ fn validate_status(new: &Value, _old: &Value) -> Vec<FieldError> {
 pub(crate) const fn controllers() -> Rules {
     Rules {
         default: default_controller,
+        pod_spec: &["spec", "template", "spec"],
         prepare_create: zero_status,
         generation: Generation::Content,
         name: NameRule::LongName,

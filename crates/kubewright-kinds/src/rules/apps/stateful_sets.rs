@@ -29,7 +29,9 @@ const MUTABLE: [&str; 7] = [
 pub(crate) const fn rules() -> Rules {
     Rules {
         default,
+        pod_spec: &["spec", "template", "spec"],
         prepare_create: |object| fill::set(object, "status", json!({"replicas": 0, "availableReplicas": 0})),
+        unwritten: super::unwritten_replicas,
         generation: Generation::Content,
         name: NameRule::Label,
         validate: |object| {

@@ -11,6 +11,7 @@ use kubewright_schedule::{Schedule, zone};
 pub(crate) const fn rules() -> Rules {
     Rules {
         default,
+        pod_spec: &["spec", "jobTemplate", "spec", "template", "spec"],
         prepare_create: |object| fill::set(object, "status", serde_json::json!({})),
         generation: Generation::Content,
         validate: |object| {

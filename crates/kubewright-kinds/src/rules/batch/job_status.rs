@@ -96,8 +96,9 @@ fn check_numbers(job: &Job<'_>, errors: &mut Errors) {
     for field in ["active", "succeeded", "failed", "ready", "terminating"] {
         errors.non_negative(&job.status.get(field));
     }
+    // Pods are told once in both lists.
+    let mut seen = BTreeSet::new();
     for list in ["succeeded", "failed"] {
-        let mut seen = BTreeSet::new();
         for uid in job.status.dig(&["uncountedTerminatedPods", list]).items() {
             if uid.text().is_empty() {
                 errors.invalid_text(&uid, "must not be empty");

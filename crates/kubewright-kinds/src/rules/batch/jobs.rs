@@ -17,6 +17,7 @@ const FIXED: [&str; 5] =
 
 pub(crate) const fn rules() -> Rules {
     Rules {
+        pod_spec: &["spec", "template", "spec"],
         default: |object| {
             fill::object(object, "status");
             default_spec(object);

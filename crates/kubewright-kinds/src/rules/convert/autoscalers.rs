@@ -5,6 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::super::fill;
 
+/// The annotations that hold what `v1` has no field for.
+pub(crate) const ANNOTATIONS: [&str; 4] = [METRICS, CURRENT, CONDITIONS, BEHAVIOR];
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
 const CURRENT: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
 const CONDITIONS: &str = "autoscaling.alpha.kubernetes.io/conditions";
@@ -66,7 +68,7 @@ pub(crate) fn from_v2(object: &mut Value) {
             notes.push((METRICS, others.into()));
         }
         if let Some(behavior) = take(spec, "behavior") {
-            notes.push((BEHAVIOR, recase(behavior, true)));
+            notes.push((BEHAVIOR, of_internal(behavior)));
         }
     }
     if let Some(status) = fill::present(object, "status") {
@@ -92,9 +94,89 @@ pub(crate) fn from_v2(object: &mut Value) {
         fill::object(object, "metadata").and_then(|metadata| fill::map(metadata, "annotations"))
     {
         for (key, value) in notes {
-            annotations.insert(key.to_owned(), value.to_string().into());
+            annotations.insert(key.to_owned(), in_order(&value).into());
         }
     }
+}
+
+/// The fields of the types that annotations hold, in an order that is that of each of them in Go.
+const ORDER: [&str; 40] = [
+    "type",
+    "status",
+    "lastTransitionTime",
+    "reason",
+    "message",
+    "object",
+    "pods",
+    "resource",
+    "containerResource",
+    "external",
+    "kind",
+    "target",
+    "metricName",
+    "metricSelector",
+    "name",
+    "apiVersion",
+    "targetValue",
+    "currentValue",
+    "targetAverageUtilization",
+    "currentAverageUtilization",
+    "targetAverageValue",
+    "currentAverageValue",
+    "container",
+    "selector",
+    "averageValue",
+    "matchLabels",
+    "matchExpressions",
+    "key",
+    "operator",
+    "values",
+    "ScaleUp",
+    "ScaleDown",
+    "StabilizationWindowSeconds",
+    "SelectPolicy",
+    "Policies",
+    "Tolerance",
+    "Type",
+    "Value",
+    "PeriodSeconds",
+    "observedGeneration",
+];
+
+/// A value as Go writes it as JSON.
+fn in_order(value: &Value) -> String {
+    match value {
+        Value::Array(items) => format!("[{}]", items.iter().map(in_order).collect::<Vec<_>>().join(",")),
+        Value::Object(fields) => {
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_by_key(|(key, _)| ORDER.iter().position(|known| known == key));
+            let member = |(key, value): (&String, &Value)| {
+                let key = Value::from(key.as_str());
+                // Labels are sorted by their names alone.
+                if key == "matchLabels" {
+                    format!("{key}:{value}")
+                } else {
+                    format!("{key}:{}", in_order(value))
+                }
+            };
+            format!("{{{}}}", fields.into_iter().map(member).collect::<Vec<_>>().join(","))
+        }
+        scalar => scalar.to_string(),
+    }
+}
+
+/// How fast it scales, as the internal type is written: with all its fields.
+fn of_internal(behavior: Value) -> Value {
+    let mut behavior = recase(behavior, true);
+    for direction in ["ScaleUp", "ScaleDown"] {
+        fill::absent(&mut behavior, direction, Value::Null);
+        if let Some(rules) = fill::present(&mut behavior, direction) {
+            for field in ["StabilizationWindowSeconds", "SelectPolicy", "Policies", "Tolerance"] {
+                fill::absent(rules, field, Value::Null);
+            }
+        }
+    }
+    behavior
 }
 
 fn take(parent: &mut Value, key: &str) -> Option<Value> {
@@ -170,6 +252,15 @@ fn flatten(mut source: Map<String, Value>, kind: &str, role: &str) -> Map<String
     if let Some(described) = source.remove("describedObject") {
         source.insert("target".to_owned(), described);
     }
+    // What is no pointer there is zero here.
+    let always = match (kind, role) {
+        ("object", "target") => "targetValue",
+        ("object" | "external", "current") => "currentValue",
+        ("pods", "target") => "targetAverageValue",
+        ("pods" | "resource" | "containerResource", "current") => "currentAverageValue",
+        _ => return source,
+    };
+    source.entry(always).or_insert_with(|| "0".into());
     source
 }
 

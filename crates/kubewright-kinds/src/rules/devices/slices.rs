@@ -1,6 +1,6 @@
 //! Resource slices: the devices of a pool.
 
-use kubewright_meta::FieldError;
+use kubewright_meta::{FieldError, object};
 use kubewright_spec::Version;
 use serde_json::Value;
 
@@ -32,7 +32,13 @@ const WAYS_OF_DEVICE: &str = "exactly one of `nodeName`, `nodeSelector`, or `all
 pub(crate) const fn rules() -> Rules {
     Rules {
         prepare_create: |slice| drop_disabled(slice, None),
-        prepare_update: |new, old| drop_disabled(new, Some(old)),
+        prepare_update: |new, old| {
+            // A change counts also where it is of fields that are dropped.
+            let was = object::generation(old);
+            let counts = Generation::Content.raised(new, old);
+            object::set_meta(new, "generation", Some((was + i64::from(counts)).into()));
+            drop_disabled(new, Some(old));
+        },
         stamp: |slice, _, now| {
             if let Some(spec) = fill::present(slice, "spec") {
                 fill::each(spec, "devices", |device| {

@@ -21,6 +21,8 @@ pub(crate) const fn rules() -> Rules {
         prepare_create: |level| fill::set(level, "status", serde_json::json!({})),
         generation: Generation::Content,
         again: Again::Object,
+        change_again: false,
+        status_change_again: false,
         validate: |level| Errors::of(|errors| check(&At::root(level), errors)),
         validate_status: |new, _| Errors::of(|errors| check_conditions(&At::root(new).get("status"), errors)),
         ..Rules::none()

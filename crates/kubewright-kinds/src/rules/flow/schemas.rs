@@ -24,6 +24,8 @@ pub(crate) const fn rules() -> Rules {
         prepare_create: |schema| fill::set(schema, "status", json!({})),
         generation: Generation::Content,
         again: Again::Object,
+        change_again: false,
+        status_change_again: false,
         validate: |schema| Errors::of(|errors| check(&At::root(schema), errors)),
         validate_status: |new, _| Errors::of(|errors| check_conditions(&At::root(new).get("status"), errors)),
         ..Rules::none()

@@ -77,7 +77,6 @@ pub(crate) fn pod_spec(spec: &mut Value) {
         fill::each(spec, key, container);
     }
     fill::each(spec, "volumes", super::volumes::default);
-    super::disabled::drop(spec);
 }
 
 /// `serviceAccount` is the old name of `serviceAccountName`: both are told.

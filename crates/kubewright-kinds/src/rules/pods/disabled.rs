@@ -53,7 +53,7 @@ const FIELDS: [(&str, &[&str]); 10] = [
 ];
 
 /// Drops the fields of the features that the version does not have.
-pub(super) fn drop(spec: &mut Value) {
+pub(in crate::rules) fn drop(spec: &mut Value) {
     for (_, fields) in FIELDS.iter().filter(|(gate, _)| !version::has_feature(gate)) {
         for field in *fields {
             match field.strip_prefix("<containers>.*.") {

@@ -30,6 +30,7 @@ use super::errors::Errors;
 use super::{Again, Generation, Rules, fill, version};
 
 pub use defaults::{merge, pod as default_pod, qos_class, template as default_template};
+pub(in crate::rules) use disabled::drop as drop_disabled;
 pub(crate) use handlers::check_port;
 pub use resize::{resize, validate_resize};
 pub(crate) use scheduling::{EFFECTS, check_node_selector, check_tolerations};
@@ -84,6 +85,7 @@ const FIX_DEFAULTING: &str = "PodLevelResourcesFixDefaulting";
 pub const fn rules() -> Rules {
     Rules {
         default: default_pod,
+        pod_spec: &["spec"],
         prepare_create: |pod| {
             annotations::profiles_from(pod);
             if version::has_feature(FIX_DEFAULTING) {
@@ -101,6 +103,13 @@ pub const fn rules() -> Rules {
                 fill::keep(spec, &old["spec"], "resources");
             }
         },
+        prepare_status: |new, old| {
+            // What a kubelet leaves out stays what it was.
+            let class = &old["status"]["qosClass"];
+            if let Some(status) = fill::present(new, "status").filter(|_| !class.is_null()) {
+                fill::absent(status, "qosClass", class.clone());
+            }
+        },
         generation: Generation::Content,
         again: Again::Metadata,
         validate,
@@ -116,6 +125,7 @@ pub(crate) const fn template_rules() -> Rules {
         |object: &Value| Errors::of(|errors| template::check(&At::root(object).get("template"), errors));
     Rules {
         default: |object| default_template(object, "template"),
+        pod_spec: &["template", "spec"],
         generation: Generation::Content,
         validate: check,
         validate_update: |new, _| {

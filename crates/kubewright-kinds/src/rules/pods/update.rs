@@ -152,8 +152,9 @@ fn check_tolerations(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
     };
     let there: BTreeSet<String> = new.items().map(lasting).collect();
     let kept = old.items().all(|old| there.contains(&lasting(old)));
-    scheduling::check_tolerations(new, errors);
-    if !kept {
+    if kept {
+        scheduling::check_tolerations(new, errors);
+    } else {
         errors.forbidden(new, "existing toleration can not be modified except its tolerationSeconds");
     }
 }

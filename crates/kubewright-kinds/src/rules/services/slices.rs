@@ -22,6 +22,7 @@ pub(crate) const fn rules() -> Rules {
         prepare_create: drop_topology,
         generation: Generation::ContentAndLabels,
         again: Again::Metadata,
+        change_again: false,
         validate: |slice| Errors::of(|errors| check(&At::root(slice), true, errors)),
         validate_update: |new, old| {
             Errors::of(|errors| {

@@ -198,9 +198,8 @@ fn check_change(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
             "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n",
         );
     }
-    if let (Some(now), Some(then)) = (size(&spec), size(&before))
-        && now < then
-    {
+    let (now, then) = (size(&spec).unwrap_or(Quantity::ZERO), size(&before).unwrap_or(Quantity::ZERO));
+    if now < then {
         let real = Quantity::of(old.dig(&["status", "capacity", "storage"]).value).unwrap_or(Quantity::ZERO);
         if now <= real {
             let place = spec.dig(&["resources", "requests", "storage"]);

@@ -1,6 +1,6 @@
 //! Storage classes and volume attributes classes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kubewright_meta::FieldError;
 use serde_json::Value;
@@ -78,9 +78,7 @@ fn check(class: &At<'_>, errors: &mut Errors) {
     } else {
         errors.required(&mode, "");
     }
-    for term in class.get("allowedTopologies").items() {
-        check_topology(&term, errors);
-    }
+    check_topologies(&class.get("allowedTopologies"), errors);
 }
 
 /// Who makes the volumes (`validateProvisioner`).
@@ -110,11 +108,26 @@ fn check_parameters(parameters: &At<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_topology(term: &At<'_>, errors: &mut Errors) {
-    let expressions = term.get("matchLabelExpressions");
-    errors.unique(&expressions, "key");
-    for expression in expressions.items() {
-        let values = expression.get("values");
+/// What a term asks for: the values of each label.
+type Asked<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
+
+/// Terms, none of which asks for the same as another. Kubernetes compares each with as many empty ones as there are terms, too.
+fn check_topologies(terms: &At<'_>, errors: &mut Errors) {
+    let mut known = vec![Asked::new(); terms.len()];
+    for term in terms.items() {
+        let asked = check_topology(&term, errors);
+        let path = term.get("matchLabelExpressions").path;
+        for _ in known.iter().filter(|one| **one == asked) {
+            errors.push(FieldError::duplicate(&path, ""));
+        }
+        known.push(asked);
+    }
+}
+
+fn check_topology<'a>(term: &At<'a>, errors: &mut Errors) -> Asked<'a> {
+    let mut asked = Asked::new();
+    for expression in term.get("matchLabelExpressions").items() {
+        let (key, values) = (expression.get("key"), expression.get("values"));
         errors.need(&values);
         let mut seen = BTreeSet::new();
         for value in values.items() {
@@ -122,6 +135,10 @@ fn check_topology(term: &At<'_>, errors: &mut Errors) {
                 errors.duplicate(&value);
             }
         }
-        errors.text(&expression.get("key"), text::label_key);
+        errors.text(&key, text::label_key);
+        if asked.insert(key.text(), seen).is_some() {
+            errors.duplicate(&key);
+        }
     }
+    asked
 }

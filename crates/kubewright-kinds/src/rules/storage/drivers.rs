@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use kubewright_meta::FieldError;
 
 use super::super::at::At;
-use super::super::errors::Errors;
+use super::super::errors::{Errors, IMMUTABLE};
 use super::super::pods::volumes::check_driver_name;
-use super::super::{Again, Generation, Rules, fill, resources, selector, text, version};
+use super::super::{Again, Generation, NameRule, Rules, fill, metadata, resources, selector, text, version};
 
 /// A field of drivers from v1.36 on, and the gate that is on from v1.37.
 const PREVENT_SCHEDULING: &str = "preventPodSchedulingIfMissing";
@@ -111,8 +111,12 @@ pub(crate) const fn nodes() -> Rules {
         // Up to v1.35 an update told what is wrong with an object twice.
         again: Again::Object,
         validate: |node| Errors::of(|errors| check_node(&At::root(node).dig(&["spec", "drivers"]), errors)),
-        validate_update: |new, _| {
-            Errors::of(|errors| check_node(&At::root(new).dig(&["spec", "drivers"]), errors))
+        validate_update: |new, old| {
+            Errors::of(|errors| {
+                let drivers = At::root(new).dig(&["spec", "drivers"]);
+                check_node(&drivers, errors);
+                check_kept_drivers(&drivers, &At::root(old).dig(&["spec", "drivers"]), errors);
+            })
         },
         ..Rules::none()
     }
@@ -143,6 +147,22 @@ fn check_node(drivers: &At<'_>, errors: &mut Errors) {
     }
 }
 
+/// A driver stays what it was, but for what it can attach.
+fn check_kept_drivers(drivers: &At<'_>, old: &At<'_>, errors: &mut Errors) {
+    let fixed = ["name", "nodeID", "topologyKeys"];
+    let is_kept = |new: &At<'_>, old: &At<'_>| fixed.iter().all(|field| new.get(field).same(&old.get(field)));
+    for old in old.items() {
+        let named = drivers.items().filter(|driver| driver.get("name").text() == old.get("name").text());
+        for driver in named.filter(|driver| !is_kept(driver, &old)) {
+            let [name, id, keys] = fixed.map(|field| driver.get(field).value);
+            let error = FieldError::invalid(&drivers.path, serde_json::Value::Null, IMMUTABLE);
+            errors.push(error.printed(format!(
+                "{{\"Name\":{name},\"NodeID\":{id},\"TopologyKeys\":{keys},\"Allocatable\":null}}"
+            )));
+        }
+    }
+}
+
 /// The rules of volume attachments.
 pub(crate) const fn attachments() -> Rules {
     Rules {
@@ -153,6 +173,8 @@ pub(crate) const fn attachments() -> Rules {
         },
         prepare_create: |attachment| fill::set(attachment, "status", serde_json::json!({"attached": false})),
         again: Again::Metadata,
+        change_again: false,
+        status_change_again: false,
         validate: |attachment| {
             Errors::of(|errors| check_attachment(&At::root(attachment).get("spec"), errors))
         },
@@ -163,7 +185,30 @@ pub(crate) const fn attachments() -> Rules {
                 errors.immutable(&new, &old);
             })
         },
+        // A write to the status is judged as one to the object.
+        validate_status: |new, _| {
+            let mut errors = metadata::validate(new, NameRule::Subdomain, false);
+            errors.extend(metadata::validate_finalizers(new));
+            errors.extend(Errors::of(|errors| {
+                let attachment = At::root(new);
+                check_attachment(&attachment.get("spec"), errors);
+                for field in ["attachError", "detachError"] {
+                    check_failure(&attachment.dig(&["status", field]), errors);
+                }
+            }));
+            errors
+        },
         ..Rules::none()
+    }
+}
+
+fn check_failure(failure: &At<'_>, errors: &mut Errors) {
+    let (message, code) = (failure.get("message"), failure.get("errorCode"));
+    if message.text().len() > 1024 {
+        errors.push(FieldError::too_long(&message.path, 256 * 1024));
+    }
+    if code.number().is_some_and(|code| code < 0) {
+        errors.invalid(&code, "must be between 0 and 2147483647, inclusive");
     }
 }
 

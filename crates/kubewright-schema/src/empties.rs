@@ -1,0 +1,157 @@
+//! Lists and maps that are there and have no entries.
+//!
+//! Go reads `[]` as a slice that is not nil. Defaults, rules and owners of fields see that it was given; what is encoded has it only
+//! where its field has no `omitempty`, and protobuf not even there. So an object that was sent is not the object that is read back.
+
+use std::borrow::Cow;
+
+use kubewright_meta::cost;
+use serde_json::Value;
+
+use super::node::{Additional, Coding, Node};
+
+/// What becomes of lists and maps without entries when an object of a built-in type is decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Empties {
+    /// They are as good as absent.
+    Dropped,
+    /// Lists stay.
+    Lists,
+    /// All stay.
+    All,
+}
+
+/// How an object is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// As JSON: a list without entries is written where its field is always written.
+    Json,
+    /// As protobuf, which knows no list without entries: it is read back as none.
+    Protobuf,
+}
+
+impl Encoding {
+    /// Leaves out what is not written.
+    pub(crate) fn leave_out(self, node: &Node, value: &mut Value) {
+        cost::step();
+        let node = node.target();
+        match value {
+            Value::Object(members) if !members.is_empty() => {
+                if let Additional::Of(values) = &node.additional {
+                    return members.values_mut().for_each(|value| self.leave_out(values, value));
+                }
+                if let (Coding::SchemaOr(_), Some(schema)) = (node.coding, &node.items) {
+                    return self.leave_out(schema, value);
+                }
+                members.retain(|name, value| {
+                    let Some(field) = node.properties.get(name.as_str()) else { return true };
+                    if !is_empty(field, value) {
+                        self.leave_out(field, value);
+                        return true;
+                    }
+                    let shown = is_shown(node, name);
+                    if shown && self == Self::Protobuf {
+                        *value = Value::Null;
+                    }
+                    shown
+                });
+            }
+            Value::Array(items) => {
+                if let Some(item) = &node.items {
+                    items.iter_mut().for_each(|value| self.leave_out(item, value));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The value as JSON writes it.
+pub(crate) fn as_json<'v>(node: &Node, value: &'v Value) -> Cow<'v, Value> {
+    if !has_empties(node, value) {
+        return Cow::Borrowed(value);
+    }
+    let mut written = value.clone();
+    Encoding::Json.leave_out(node, &mut written);
+    Cow::Owned(written)
+}
+
+/// Whether JSON leaves something out.
+fn has_empties(node: &Node, value: &Value) -> bool {
+    cost::step();
+    let node = node.target();
+    match value {
+        Value::Object(members) => match (&node.additional, node.coding, &node.items) {
+            (Additional::Of(values), ..) => members.values().any(|value| has_empties(values, value)),
+            (_, Coding::SchemaOr(_), Some(schema)) => has_empties(schema, value),
+            _ => members.iter().any(|(name, value)| {
+                let field = node.properties.get(name.as_str());
+                field.is_some_and(|field| {
+                    if is_empty(field, value) { !is_shown(node, name) } else { has_empties(field, value) }
+                })
+            }),
+        },
+        Value::Array(items) => {
+            node.items.as_ref().is_some_and(|item| items.iter().any(|value| has_empties(item, value)))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a value is a list or a map without entries, or no bytes.
+pub(crate) fn is_empty(field: &Node, value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.is_empty() && field.target().coding == Coding::Plain,
+        Value::String(bytes) => bytes.is_empty() && field.format.as_deref() == Some("byte"),
+        Value::Object(members) => {
+            members.is_empty() && matches!(field.target().additional, Additional::Of(_))
+        }
+        _ => false,
+    }
+}
+
+fn is_shown(node: &Node, name: &str) -> bool {
+    node.shown.iter().any(|(shown, _)| **shown == *name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Schema;
+    use super::*;
+    use serde_json::json;
+
+    fn written(of: &str, encoding: Encoding, object: &Value) -> Value {
+        let schema = Schema::built_in(format!("io.k8s.api.{of}"));
+        let mut object = object.clone();
+        schema.decode(&mut object).unwrap();
+        schema.leave_out(&mut object, encoding);
+        object
+    }
+
+    #[test]
+    fn an_empty_list_is_written_only_where_its_field_always_is() {
+        let role = json!({"metadata": {"finalizers": []}, "rules": []});
+        let of = "rbac.v1.ClusterRole";
+        assert_eq!(written(of, Encoding::Json, &role), json!({"metadata": {}, "rules": []}));
+        assert_eq!(written(of, Encoding::Protobuf, &role), json!({"metadata": {}, "rules": null}));
+        let role = json!({"metadata": {}, "rules": [{"verbs": [], "apiGroups": [], "resources": ["a"]}]});
+        let rule = |verbs: Value| json!({"metadata": {}, "rules": [{"verbs": verbs, "resources": ["a"]}]});
+        assert_eq!(written(of, Encoding::Json, &role), rule(json!([])));
+        assert_eq!(written(of, Encoding::Protobuf, &role), rule(json!(null)));
+    }
+
+    #[test]
+    fn an_empty_struct_is_no_empty_map() {
+        let pod = json!({"metadata": {}, "status": {}, "spec": {"containers": [], "volumes": [{"name": "a", "emptyDir": {}}]}});
+        assert_eq!(written("core.v1.Pod", Encoding::Json, &pod), pod);
+    }
+
+    #[test]
+    fn an_object_without_empty_lists_is_not_copied_to_be_looked_at() {
+        let schema = Schema::built_in("io.k8s.api.core.v1.ConfigMap");
+        let map = json!({"metadata": {"labels": {"a": ""}}, "data": {"a": "b"}});
+        assert!(matches!(schema.as_json(&map), Cow::Borrowed(_)));
+        let empty = json!({"metadata": {"labels": {}}});
+        assert_eq!(*schema.as_json(&empty), json!({"metadata": {}}));
+    }
+}
