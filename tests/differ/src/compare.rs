@@ -42,7 +42,7 @@ static PORT: LazyLock<Regex> = LazyLock::new(|| pattern(r"\b3[0-2]\d{3}\b"));
 static QUOTED: LazyLock<Regex> = LazyLock::new(|| pattern(r#"Invalid value: "?(\{.*\}|\[.*\])"?: "#));
 /// The same without quotes.
 static QUOTED_PLAIN: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"Invalid value: (\{.*\}|\[.*\]|<object>): "));
+    LazyLock::new(|| pattern(r"Invalid value: (\{.*?\}|\[.*?\]|<object>): "));
 /// Differences between structs, as Go prints them.
 static STRUCTS: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"(?s)(for bound claims|previously negative\)|immutable after creation)\n.*"));

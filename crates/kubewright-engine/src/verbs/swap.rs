@@ -151,25 +151,48 @@ async fn try_swap(
         admission::validate(&review, shown.as_ref().unwrap_or(&next), warnings).await?;
     }
     call.kind.schema().leave_out(&mut next, call.kind.encoding());
-    let same = next == current;
-    if same && !encode::is_outdated(call.kind, &stored) {
-        return Ok(Some(encode::object(call.kind, &entry)));
+    let found = Found { stored: &stored, entry: &entry, current: &current };
+    keep(engine, epoch, call, found, next, options, conditional).await
+}
+
+/// What a write has found.
+struct Found<'a> {
+    stored: &'a Arc<Entry<Summary>>,
+    /// The same in the version that is written.
+    entry: &'a Arc<Entry<Summary>>,
+    current: &'a Value,
+}
+
+/// Keeps the next object, unless nothing changes or it is only a trial. `None` when somebody was faster.
+async fn keep(
+    engine: &Engine,
+    epoch: Epoch,
+    call: Call<'_>,
+    Found { stored, entry, current }: Found<'_>,
+    next: Value,
+    options: &WriteOptions,
+    conditional: bool,
+) -> Result<Option<Bytes>, ApiError> {
+    let same = next == *current;
+    if same && !encode::is_outdated(call.kind, stored) {
+        return Ok(Some(encode::object(call.kind, entry)));
     }
     if options.dry_run {
         return convert::as_read_back(engine, call.kind, next).await.map(Some);
     }
-    let before = addresses_of(call.kind, &current);
+    let before = addresses_of(call.kind, current);
     let goes = is_finished(call.kind, &next);
     let now = if goes { BTreeSet::new() } else { addresses_of(call.kind, &next) };
+    // What goes is answered as it was asked for.
     let asked = goes.then(|| encode::bytes(call.kind, &next));
     let draft = encode::draft(call.kind, convert::in_storage_version(engine, call.kind, next).await?);
     // What would be stored in other words is written although nothing changes: so objects are moved to the storage version,
     // and keep the defaults of today.
-    if same && !goes && encode::is_stored_as(&draft, &stored) {
-        return Ok(Some(encode::object(call.kind, &entry)));
+    if same && !goes && encode::is_stored_as(&draft, stored) {
+        return Ok(Some(encode::object(call.kind, entry)));
     }
     let change = if goes { store::Change::Delete(draft) } else { store::Change::Put(draft) };
-    match commit_next(engine, epoch, call, &entry, change).await? {
+    match commit_next(engine, epoch, call, entry, change).await? {
         Some(entry) => {
             addresses::changed(engine, call.namespace, call.name, &before, &now).await;
             if asked.is_some() {
