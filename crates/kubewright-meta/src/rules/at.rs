@@ -259,6 +259,13 @@ mod tests {
         })
     }
 
+    #[test]
+    fn labels_without_entries_are_as_good_as_none_and_other_objects_are_not() {
+        let (with, without) = (json!({"labels": {}, "a": 1}), json!({"a": 1}));
+        assert!(same(&with, &without) && canonical(&with) == canonical(&without));
+        assert!(!same(&json!({"emptyDir": {}}), &json!({})));
+    }
+
     proptest! {
         #[test]
         fn values_are_the_same_by_definition(one in small(), other in small()) {

@@ -2,7 +2,7 @@
 //!
 //! What comes out is what Kubernetes would work on: unknown fields are gone (and told), `null` is as good as absent, and values
 //! that Go reads into types of its own (quantities, times, bytes) are in canonical form. Lists without entries stay until they
-//! are encoded (room `empties`); most maps without entries are gone.
+//! are encoded (room `empties`), and so do labels and annotations; other maps without entries are gone, but for kinds that keep them.
 
 use kubewright_meta::cost;
 use serde_json::{Map, Number, Value, json};

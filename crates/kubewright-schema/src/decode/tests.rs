@@ -101,12 +101,12 @@ fn null_is_as_good_as_absent() {
 }
 
 #[test]
-fn empty_lists_stay_and_empty_maps_are_absent() {
+fn empty_lists_and_labels_stay_and_other_empty_maps_are_absent() {
     let pod = json!({"metadata": {"name": "a", "labels": {}, "finalizers": []},
         "spec": {"containers": [], "volumes": [{"name": "v", "emptyDir": {}}], "nodeSelector": {}}});
     assert_eq!(
         kept("api.core.v1.Pod", pod),
-        json!({"metadata": {"name": "a", "finalizers": []}, "status": {},
+        json!({"metadata": {"name": "a", "labels": {}, "finalizers": []}, "status": {},
             "spec": {"containers": [], "volumes": [{"name": "v", "emptyDir": {}}]}})
     );
 }
