@@ -320,7 +320,7 @@ impl Rules {
         of_member: impl FnOnce() -> Vec<FieldError>,
     ) -> Vec<FieldError> {
         self.within(|| {
-            let mut errors = self.metadata_on_update(new, old, namespaced);
+            let mut errors = self.metadata_on_update(new, old, namespaced, true);
             if again {
                 errors.extend(self.metadata(new, namespaced));
             }
