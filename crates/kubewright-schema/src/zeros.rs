@@ -69,7 +69,7 @@ impl Zeros {
             let Some(Value::Object(schema)) = properties.get_mut(field.name) else { continue };
             document_members(schema, field.of);
             if field.is_always_written && !field.is_pointer {
-                tell(schema, field.of);
+                record(schema, field.of);
             }
         }
     }
@@ -81,13 +81,13 @@ fn document_members(schema: &mut Map<String, Value>, of: &str) {
     for (key, member) in members {
         if let (Some(Value::Object(inner)), Some(member)) = (schema.get_mut(key), member) {
             document_members(inner, member);
-            tell(inner, member);
+            record(inner, member);
         }
     }
 }
 
 /// Tells of a schema what stands in its place. What is a reference has nothing beside it.
-fn tell(schema: &mut Map<String, Value>, of: &str) {
+fn record(schema: &mut Map<String, Value>, of: &str) {
     let default = match of {
         "intstr" | "quantity" => return,
         of => zero(of),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::{
-    plan::{Act, Wish},
+    plan::{Act, Desired},
     state::{State, Volatile, differences},
     story::{ObjectId, Request, Rest, Story},
 };
@@ -16,11 +16,11 @@ pub struct Known {
     /// The samples.
     pub samples: Vec<ObjectId>,
     /// What the operator comes to, by what is asked of it.
-    pub expected: BTreeMap<Wish, State>,
+    pub expected: BTreeMap<Desired, State>,
     /// What differs by itself.
     pub volatile: Volatile,
     /// Wishes that the operator does not fulfil: what it comes to may depend on what it fulfilled before.
-    pub unfulfilled: BTreeSet<Wish>,
+    pub unfulfilled: BTreeSet<Desired>,
     /// What the operator makes for itself, without a sample.
     pub own: BTreeSet<ObjectId>,
 }
@@ -44,35 +44,37 @@ impl Known {
             }
             let is_refused = |request: &Request| request.writes() && matches!(request.code, Some(400 | 422));
             let is_fulfilled = self.is_as_ready(&passed.state) && !story.requests_in(passed).any(is_refused);
-            if matches!(step.wish, Wish::Changed(_)) && !is_fulfilled {
-                self.unfulfilled.insert(step.wish.clone());
+            if matches!(step.desired, Desired::Changed(_)) && !is_fulfilled {
+                self.unfulfilled.insert(step.desired.clone());
                 continue;
             }
-            match self.expected.get(&step.wish) {
+            match self.expected.get(&step.desired) {
                 Some(known) => self.volatile.learn(known, &passed.state),
-                None => drop(self.expected.insert(step.wish.clone(), passed.state.clone())),
+                None => drop(self.expected.insert(step.desired.clone(), passed.state.clone())),
             }
         }
     }
 
-    /// Whether it was seen what a wish comes to.
+    /// Whether it was seen what it comes to when it is asked for this.
     #[must_use]
-    pub fn knows(&self, wish: &Wish) -> bool {
-        self.expected.contains_key(wish) || self.unfulfilled.contains(wish)
+    pub fn knows(&self, desired: &Desired) -> bool {
+        self.expected.contains_key(desired) || self.unfulfilled.contains(desired)
     }
 
     /// Whether each sample that says that it is ready as its file has it says so in a state.
     fn is_as_ready(&self, state: &State) -> bool {
-        let Some(plain) = self.expected.get(&Wish::Samples) else { return true };
+        let Some(plain) = self.expected.get(&Desired::Samples) else { return true };
         let is_ready =
             |state: &State, id: &ObjectId| state.get(id).is_some_and(|object| is_ready(&object["status"]));
         self.samples.iter().all(|id| !is_ready(plain, id) || is_ready(state, id))
     }
 
-    /// Whether a state is what is expected of a wish; so, too, where nothing is.
+    /// Whether a state is what is expected of what is desired; so, too, where nothing is.
     #[must_use]
-    pub fn is_reached(&self, wish: &Wish, state: &State) -> bool {
-        self.expected.get(wish).is_none_or(|expected| differences(expected, state, &self.volatile).is_empty())
+    pub fn is_reached(&self, desired: &Desired, state: &State) -> bool {
+        self.expected
+            .get(desired)
+            .is_none_or(|expected| differences(expected, state, &self.volatile).is_empty())
     }
 }
 
@@ -90,10 +92,10 @@ mod tests {
 
     use super::*;
     use crate::{
+        change::Change,
         plan::{Plan, Step},
         planner,
         story::Passed,
-        wish::Change,
     };
 
     fn story(plan: Plan, ready: &[bool]) -> Story {
@@ -109,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_wish_comes_to_that_is_not_fulfilled_is_not_expected_of_others() {
+    fn what_comes_of_a_change_that_is_not_fulfilled_is_not_expected_of_others() {
         let mut known = Known::of(vec![ObjectId::new("g/pages", "a")]);
         known.learn(&story(Plan::new("plain", [Step::create()]), &[true]));
         let change = |value: &str| Change {
@@ -120,8 +122,12 @@ mod tests {
         };
         known.learn(&story(planner::fresh(&change("2")), &[true]));
         known.learn(&story(planner::fresh(&change("nonsense")), &[false]));
-        let wish = |value: &str| Wish::Changed(change(value));
-        assert!(known.expected.contains_key(&wish("2")) && !known.expected.contains_key(&wish("nonsense")));
-        assert!(known.knows(&wish("2")) && known.knows(&wish("nonsense")) && !known.knows(&wish("3")));
+        let desired = |value: &str| Desired::Changed(change(value));
+        assert!(
+            known.expected.contains_key(&desired("2")) && !known.expected.contains_key(&desired("nonsense"))
+        );
+        assert!(
+            known.knows(&desired("2")) && known.knows(&desired("nonsense")) && !known.knows(&desired("3"))
+        );
     }
 }

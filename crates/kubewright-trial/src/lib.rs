@@ -7,6 +7,7 @@
 //!
 //! Nothing is known of the operator but its manifests, and nothing here acts: no clock, no file, no network.
 
+pub mod change;
 pub mod finding;
 pub mod judge;
 pub mod known;
@@ -16,4 +17,3 @@ pub mod report;
 pub mod stable;
 pub mod state;
 pub mod story;
-pub mod wish;

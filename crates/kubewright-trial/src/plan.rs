@@ -5,12 +5,12 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{story::ObjectId, wish::Change};
+use crate::{change::Change, story::ObjectId};
 
 /// What users want of the operator at a moment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Wish {
+pub enum Desired {
     /// The samples as they are in their files.
     Samples,
     /// The samples with one change.
@@ -149,26 +149,26 @@ pub struct Step {
     /// What goes wrong.
     pub disturbance: Option<Disturbance>,
     /// What users want when all is at rest again.
-    pub wish: Wish,
+    pub desired: Desired,
 }
 
 impl Step {
     /// An act with nothing that goes wrong.
     #[must_use]
-    pub fn new(act: Act, wish: Wish) -> Self {
-        Self { act, disturbance: None, wish }
+    pub fn new(act: Act, desired: Desired) -> Self {
+        Self { act, disturbance: None, desired }
     }
 
     /// The samples are created.
     #[must_use]
     pub fn create() -> Self {
-        Self::new(Act::Create(None), Wish::Samples)
+        Self::new(Act::Create(None), Desired::Samples)
     }
 
     /// The samples are deleted.
     #[must_use]
     pub fn delete() -> Self {
-        Self::new(Act::DeleteSamples, Wish::Nothing)
+        Self::new(Act::DeleteSamples, Desired::Nothing)
     }
 
     /// While something goes wrong.

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::{
+    change::{Change, set},
     known::Known,
-    plan::{Act, Disturbance, Fault, Plan, Step, Wish},
+    plan::{Act, Desired, Disturbance, Fault, Plan, Step},
     state::State,
     story::{Did, ObjectId, Request, Story, Who, Write, is_upkeep},
-    wish::{Change, set},
 };
 
 /// The most writes after each of which the program is killed, in one step.
@@ -31,7 +31,7 @@ pub type Group = Vec<Plan>;
 /// The plan of a run in which nothing goes wrong: what the operator makes for itself, for the samples, and what it leaves.
 #[must_use]
 pub fn undisturbed(number: usize) -> Plan {
-    let wait = Step::new(Act::Wait, Wish::Nothing);
+    let wait = Step::new(Act::Wait, Desired::Nothing);
     Plan::new(format!("undisturbed/{number}"), [wait, Step::create(), Step::delete()])
 }
 
@@ -45,7 +45,7 @@ pub fn plans(known: &Known, story: &Story, changes: &[Change]) -> Vec<Group> {
         kills(story),
         single_failures(story),
         deleted(&children),
-        wishes(&changes),
+        changed_samples(&changes),
         faults(story, &changes),
         meddling(&children, story, &changes),
         strangers(known, story),
@@ -61,8 +61,8 @@ fn single(plan: Plan) -> Group {
 
 /// Started again at rest, looked at again, and deleted by a program that has not seen the beginning.
 fn restarts() -> Vec<Group> {
-    let restart = Step::new(Act::Restart, Wish::Samples);
-    let touch = Step::new(Act::Touch, Wish::Samples);
+    let restart = Step::new(Act::Restart, Desired::Samples);
+    let touch = Step::new(Act::Touch, Desired::Samples);
     vec![
         single(Plan::new("restart", [Step::create(), restart, Step::delete()])),
         single(Plan::new("touch", [Step::create(), touch, Step::delete()])),
@@ -87,7 +87,7 @@ fn kills(story: &Story) -> Vec<Group> {
         plans.push(single(Plan::new(format!("kill/create/{number}"), [create, Step::delete()])));
         if number > 0 {
             let away = Disturbance::KillAnd(number, Box::new(Act::DeleteSamples));
-            let create = Step::new(Act::Create(None), Wish::Nothing).under(away);
+            let create = Step::new(Act::Create(None), Desired::Nothing).under(away);
             plans.push(single(Plan::new(format!("kill/create/{number}/delete"), [create])));
         }
     }
@@ -118,7 +118,7 @@ fn single_failures(story: &Story) -> Vec<Group> {
 
 /// What the operator has made of the samples.
 fn children(known: &Known) -> Vec<(ObjectId, Value)> {
-    let Some(state) = known.expected.get(&Wish::Samples) else { return Vec::new() };
+    let Some(state) = known.expected.get(&Desired::Samples) else { return Vec::new() };
     let is_child = |id: &ObjectId, object: &Value| {
         !known.samples.contains(id)
             && !known.own.contains(id)
@@ -133,7 +133,7 @@ fn children(known: &Known) -> Vec<(ObjectId, Value)> {
 fn deleted(children: &[(ObjectId, Value)]) -> Vec<Group> {
     let mut plans = Vec::new();
     for (id, _) in children {
-        let delete = Step::new(Act::DeleteObject(id.clone()), Wish::Samples);
+        let delete = Step::new(Act::DeleteObject(id.clone()), Desired::Samples);
         let name = name(id);
         plans.push(single(Plan::new(format!("deleted/{name}"), [Step::create(), delete, Step::delete()])));
         let away = Disturbance::KillAnd(0, Box::new(Act::DeleteObject(id.clone())));
@@ -149,11 +149,11 @@ fn name(id: &ObjectId) -> String {
 }
 
 /// Each change of the samples: there by another way, and back.
-fn wishes(changes: &[Change]) -> Vec<Group> {
+fn changed_samples(changes: &[Change]) -> Vec<Group> {
     let group = |change: &Change| {
-        let wish = Wish::Changed(change.clone());
-        let there = Step::new(Act::Change(Some(change.clone())), wish.clone());
-        let back = Step::new(Act::Change(None), Wish::Samples);
+        let desired = Desired::Changed(change.clone());
+        let there = Step::new(Act::Change(Some(change.clone())), desired.clone());
+        let back = Step::new(Act::Change(None), Desired::Samples);
         let both = Plan::new(format!("change/{change}"), [Step::create(), there, back, Step::delete()]);
         if change.is_hostile {
             return single(both);
@@ -166,7 +166,7 @@ fn wishes(changes: &[Change]) -> Vec<Group> {
 /// The plan that shows what the operator comes to when it is asked for a change from the start.
 #[must_use]
 pub fn fresh(change: &Change) -> Plan {
-    let create = Step::new(Act::Create(Some(change.clone())), Wish::Changed(change.clone()));
+    let create = Step::new(Act::Create(Some(change.clone())), Desired::Changed(change.clone()));
     Plan::new(format!("fresh/{change}"), [create, Step::delete()])
 }
 
@@ -190,11 +190,11 @@ fn faults(story: &Story, changes: &[Change]) -> Vec<Group> {
             plans.push(at_both_ends(format!("fault/{}/{resource}", kind.name()), &fault(kind)));
         }
         if let Some(change) = simplest(changes) {
-            let there = Step::new(Act::Change(Some(change.clone())), Wish::Changed(change.clone()));
+            let there = Step::new(Act::Change(Some(change.clone())), Desired::Changed(change.clone()));
             let steps = [
                 Step::create(),
                 there.under(fault(Fault::Error)),
-                Step::new(Act::Change(None), Wish::Samples),
+                Step::new(Act::Change(None), Desired::Samples),
             ];
             plans.push(single(Plan::new(format!("fault/error/{resource}/change"), steps)));
         }
@@ -239,18 +239,19 @@ fn meddling(children: &[(ObjectId, Value)], story: &Story, changes: &[Change]) -
     let mut plans = Vec::new();
     let changes = of_each_field(changes);
     for (id, object) in children {
-        let mut steps = vec![Step::create(), Step::new(Act::Extend(id.clone()), Wish::Samples)];
+        let mut steps = vec![Step::create(), Step::new(Act::Extend(id.clone()), Desired::Samples)];
         for change in &changes {
-            let wish = Wish::Changed((*change).clone());
-            steps.push(Step::new(Act::Change(Some((*change).clone())), wish));
+            let desired = Desired::Changed((*change).clone());
+            steps.push(Step::new(Act::Change(Some((*change).clone())), desired));
         }
         if !changes.is_empty() {
-            steps.push(Step::new(Act::Change(None), Wish::Samples));
+            steps.push(Step::new(Act::Change(None), Desired::Samples));
         }
         plans.push(single(Plan::new(format!("extended/{}", name(id)), steps)));
         let fields = owned(id, object, story);
         if !fields.is_empty() {
-            let set = |(field, value)| Step::new(Act::ChangeObject(id.clone(), field, value), Wish::Samples);
+            let set =
+                |(field, value)| Step::new(Act::ChangeObject(id.clone(), field, value), Desired::Samples);
             let steps = std::iter::once(Step::create()).chain(fields.into_iter().map(set));
             plans.push(single(Plan::new(format!("changed/{}", name(id)), steps)));
         }
@@ -313,7 +314,7 @@ fn strangers(known: &Known, story: &Story) -> Vec<Group> {
     };
     let plan = |(id, object): (ObjectId, Value)| {
         let stranger = stranger(&object);
-        let occupy = Step::new(Act::Occupy(id.clone(), stranger), Wish::Nothing);
+        let occupy = Step::new(Act::Occupy(id.clone(), stranger), Desired::Nothing);
         single(Plan::new(format!("occupied/{}", name(&id)), [occupy, Step::create(), Step::delete()]))
     };
     children(known).into_iter().filter(|(id, object)| is_created(id, object)).map(plan).collect()
@@ -343,7 +344,7 @@ fn stranger(object: &Value) -> Value {
 fn surroundings(children: &[(ObjectId, Value)]) -> Vec<Group> {
     let pods = children.iter().filter(|(id, _)| id.collection == "/pods");
     let evicted = pods.map(|(id, _)| {
-        let evict = Step::new(Act::DeleteObject(id.clone()), Wish::Samples);
+        let evict = Step::new(Act::DeleteObject(id.clone()), Desired::Samples);
         single(Plan::new(
             format!("evicted/{}", id.key),
             [Step::create(), evict.under(Disturbance::Kill(0)), Step::delete()],
@@ -397,7 +398,7 @@ mod tests {
             is_hostile,
         };
         let names = |is_hostile| -> Vec<String> {
-            wishes(&[change(is_hostile)]).concat().into_iter().map(|plan| plan.name).collect()
+            changed_samples(&[change(is_hostile)]).concat().into_iter().map(|plan| plan.name).collect()
         };
         assert_eq!(names(false), ["fresh/spec.size=2", "change/spec.size=2"]);
         assert_eq!(names(true), ["change/spec.size=2"]);

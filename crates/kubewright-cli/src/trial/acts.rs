@@ -9,10 +9,10 @@ use kube::{
 };
 use kubewright_cluster::journal::{Journal, Written};
 use kubewright_trial::{
+    change::Change,
     judge::states::{ADDITION, OWNER},
     plan::Act,
     story::ObjectId,
-    wish::Change,
 };
 use serde_json::{Value, json};
 
@@ -79,7 +79,7 @@ impl<'a> Actor<'a> {
             Act::DeleteObject(id) => self.delete(id).await,
             Act::ChangeObject(id, field, value) => {
                 let patch = json!([{"op": "add", "path": field, "value": value}]);
-                let patch = serde_json::from_value(patch).context("a patch")?;
+                let patch = kubewright_objects::from_value(patch).context("a patch")?;
                 self.patch(id, &Patch::Json::<()>(patch)).await
             }
             Act::Extend(id) => self.extend(id).await,

@@ -11,13 +11,13 @@ use anyhow::{Context, anyhow, bail};
 use futures::{StreamExt, stream};
 use kubewright_cluster::recording::{Header, Recording};
 use kubewright_trial::{
+    change::{self, Change},
     finding::{Check, Finding, Findings, Severity},
     judge::{Rule, judge, unused},
     known::Known,
-    plan::{Act, Plan, Wish},
+    plan::{Act, Desired, Plan},
     planner::{self, Group},
     story::{Request, Rest, Story},
-    wish::{self, Change},
 };
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -226,7 +226,7 @@ impl Trial<'_> {
                 sample["kind"].as_str().unwrap_or_default()
             );
             let Some(schema) = schemas.get(&kind) else { continue };
-            changes.extend(wish::changes(number, &sample, schema));
+            changes.extend(change::changes(number, &sample, schema));
         }
         let groups = planner::plans(&known, first, &changes);
         let wanted = &self.options.plans;
@@ -263,12 +263,12 @@ impl Trial<'_> {
     }
 
     async fn plan(&self, plan: &Plan) -> anyhow::Result<Outcome> {
-        self.learn_wishes(plan).await?;
+        self.learn_desired(plan).await?;
         let run = self.run(plan).await?;
         if !run.story.was_tried() {
             return Ok(Outcome::Refused);
         }
-        if plan.is_undisturbed() && matches!(plan.steps[0].wish, Wish::Changed(_)) {
+        if plan.is_undisturbed() && matches!(plan.steps[0].desired, Desired::Changed(_)) {
             self.known.lock().learn(&run.story);
         }
         let found = self.judged(&run.story);
@@ -294,10 +294,10 @@ impl Trial<'_> {
     }
 
     /// Learns what the operator comes to when it is asked from the start for what a plan asks for later.
-    async fn learn_wishes(&self, plan: &Plan) -> anyhow::Result<()> {
+    async fn learn_desired(&self, plan: &Plan) -> anyhow::Result<()> {
         for step in plan.steps.iter().filter(|step| !matches!(step.act, Act::Create(_))) {
-            let Wish::Changed(change) = &step.wish else { continue };
-            if change.is_hostile || self.known.lock().knows(&step.wish) {
+            let Desired::Changed(change) = &step.desired else { continue };
+            if change.is_hostile || self.known.lock().knows(&step.desired) {
                 continue;
             }
             let run = self.run(&planner::fresh(change)).await?;

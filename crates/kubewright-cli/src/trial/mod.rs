@@ -158,7 +158,7 @@ pub(crate) async fn trial(args: &TrialArgs) -> anyhow::Result<ExitCode> {
     let setting = Setting { inputs, account, command };
     let told = format!("service account: {}/{}", setting.account.0, setting.account.1);
     for line in sources.told.iter().chain([&told]) {
-        tell(line);
+        print_progress(line);
     }
     let options = args.options();
     if args.explain {
@@ -166,12 +166,12 @@ pub(crate) async fn trial(args: &TrialArgs) -> anyhow::Result<ExitCode> {
     }
     let began = Instant::now();
     let used = cpu_seconds();
-    let tried = conduct::conduct(&setting, &options, &|line| tell(&line)).await?;
+    let tried = conduct::conduct(&setting, &options, &|line| print_progress(&line)).await?;
     let baseline = args.known()?;
     let report = report(&setting, tried, &baseline, began.elapsed(), cpu_seconds() - used);
     args.write(&report, &sources.place)?;
     print(&report.markdown())?;
-    tell(&report.summary());
+    print_progress(&report.summary());
     Ok(ExitCode::from(u8::from(args.has_failed(&report))))
 }
 
@@ -323,7 +323,7 @@ fn quoted(word: &str) -> String {
     }
 }
 
-fn tell(line: &str) {
+fn print_progress(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 

@@ -316,7 +316,7 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
                     Some(judged) => judged,
                     None => {
                         let state = self.state();
-                        let is_reached = self.known.lock().is_reached(&step.wish, &state);
+                        let is_reached = self.known.lock().is_reached(&step.desired, &state);
                         judged.insert((is_reached, state))
                     }
                 };

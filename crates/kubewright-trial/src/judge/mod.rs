@@ -9,7 +9,7 @@ mod writes;
 use crate::{
     finding::Finding,
     known::Known,
-    plan::{Act, Disturbance, Step, Wish},
+    plan::{Act, Desired, Disturbance, Step},
     story::{Passed, Story},
 };
 
@@ -43,7 +43,7 @@ struct Scene<'a> {
 impl Scene<'_> {
     /// Whether the operator was asked for what makes no sense: it may fail.
     fn is_hostile(&self) -> bool {
-        matches!(&self.step.wish, Wish::Changed(change) if change.is_hostile)
+        matches!(&self.step.desired, Desired::Changed(change) if change.is_hostile)
     }
 
     /// Whether the program meets faults of the server in this step.

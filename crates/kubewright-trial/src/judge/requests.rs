@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use super::Scene;
 use crate::{
     finding::{Check, Finding},
-    plan::{Act, Wish},
+    plan::{Act, Desired},
     story::{Did, Request, Rest, Who, resource},
 };
 
@@ -79,8 +79,8 @@ fn invalid(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
         let code = refused[0].code.unwrap_or_default();
         let message =
             format!("{} is refused as invalid ({code}, {} times)", refused[0].text(), refused.len());
-        let is_wish = matches!(scene.step.wish, Wish::Changed(_));
-        finding(scene, if is_wish { Check::LaxSchema } else { Check::Schema }, kind, message)
+        let is_of_change = matches!(scene.step.desired, Desired::Changed(_));
+        finding(scene, if is_of_change { Check::LaxSchema } else { Check::Schema }, kind, message)
     });
     told.collect()
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Scene;
 use crate::{
     finding::{Check, Finding},
-    plan::{Act, Wish},
+    plan::{Act, Desired},
     state::{Difference, State, differences},
     story::{ObjectId, Rest, Who},
 };
@@ -24,7 +24,7 @@ pub(super) fn judge(scene: &Scene<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     found.extend(observed(scene));
     found.extend(removed_additions(scene));
-    if scene.step.wish == Wish::Nothing {
+    if scene.step.desired == Desired::Nothing {
         found.extend(left(scene));
     } else {
         found.extend(differing(scene));
@@ -156,7 +156,7 @@ fn left(scene: &Scene<'_>) -> Vec<Finding> {
         let message = format!("the samples are gone, and {id} is still there");
         found.push(finding(scene, Check::Leak, id.resource(), message, Vec::new()));
     }
-    if let (true, Some(expected)) = (found.is_empty(), scene.known.expected.get(&Wish::Nothing)) {
+    if let (true, Some(expected)) = (found.is_empty(), scene.known.expected.get(&Desired::Nothing)) {
         let all = differences(expected, &without_additions(state), &scene.known.volatile);
         // What is gone that stayed in another run is no loss.
         let is_left =
@@ -184,7 +184,7 @@ fn subject(difference: &Difference) -> String {
 
 /// Where the state is not that of a run in which nothing went wrong.
 fn differing(scene: &Scene<'_>) -> Vec<Finding> {
-    let Some(expected) = scene.known.expected.get(&scene.step.wish) else { return Vec::new() };
+    let Some(expected) = scene.known.expected.get(&scene.step.desired) else { return Vec::new() };
     if scene.has_stranger() {
         return Vec::new();
     }

@@ -109,11 +109,11 @@ fn check_parameters(parameters: &At<'_>, errors: &mut Errors) {
 }
 
 /// What a term asks for: the values of each label.
-type Asked<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
+type Wanted<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
 /// Terms, none of which asks for the same as another. Kubernetes compares each with as many empty ones as there are terms, too.
 fn check_topologies(terms: &At<'_>, errors: &mut Errors) {
-    let mut known = vec![Asked::new(); terms.len()];
+    let mut known = vec![Wanted::new(); terms.len()];
     for term in terms.items() {
         let asked = check_topology(&term, errors);
         let path = term.get("matchLabelExpressions").path;
@@ -124,8 +124,8 @@ fn check_topologies(terms: &At<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_topology<'a>(term: &At<'a>, errors: &mut Errors) -> Asked<'a> {
-    let mut asked = Asked::new();
+fn check_topology<'a>(term: &At<'a>, errors: &mut Errors) -> Wanted<'a> {
+    let mut asked = Wanted::new();
     for expression in term.get("matchLabelExpressions").items() {
         let (key, values) = (expression.get("key"), expression.get("values"));
         errors.need(&values);
