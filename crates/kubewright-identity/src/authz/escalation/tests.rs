@@ -125,7 +125,8 @@ fn a_binding_to_a_role_that_is_not_there_is_not_found() {
     let refusal = check(&rights(&[]), &dev(), &request, &binding("Role", "x"), None).unwrap_err();
     assert_eq!(
         (refusal.code, refusal.message.as_str()),
-        (StatusCode::NOT_FOUND, "roles.rbac.authorization.k8s.io \"x\" not found")
+        (StatusCode::NOT_FOUND, "rolebindings.rbac.authorization.k8s.io \"x\" not found"),
+        "the storage of roles takes the resource of the request for the one that it looks for"
     );
 }
 
