@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests install.sh on a folder of releases that is made here. KUBEWRIGHT is the path of a kubewright program.
+# Tests install.sh and trial/trial.sh, the first on a folder of releases that is made here. KUBEWRIGHT is the path of a kubewright program.
 set -euo pipefail
 
 : "${KUBEWRIGHT:?give the path of a kubewright program}"
@@ -111,6 +111,51 @@ unsupported() {
   ! install KUBEWRIGHT_ENVTEST=true KUBEWRIGHT_FOR_KUBERNETES=1.30 && grep -qF "supported are" "$work/step/said"
 }
 check "a version of Kubernetes that is not supported is refused with those that are" unsupported
+
+# Runs trial/trial.sh beside a kubewright that writes down its arguments and a report, and a gh that writes down its own.
+mkdir -p "$work/fakes"
+cat >"$work/fakes/kubewright" <<'FAKE'
+#!/bin/sh
+printf '%s\n' "$@" >"$STEP/arguments"
+while [ "$#" -gt 0 ]; do
+  case $2 in *.md) echo "# Trial of x" >"$2" ;; esac
+  shift
+done
+exit "${ENDS_WITH:-0}"
+FAKE
+printf '#!/bin/sh\nprintf "%%s\\n" "$@" >"$STEP/comment"\n' >"$work/fakes/gh"
+chmod +x "$work"/fakes/*
+trial() {
+  rm -rf "$work/step"
+  mkdir -p "$work/step/temp"
+  env -i PATH="$work/fakes:/usr/bin:/bin" STEP="$work/step" RUNNER_TEMP="$work/step/temp" GITHUB_OUTPUT="$work/step/output" \
+    GITHUB_STEP_SUMMARY="$work/step/summary" "$@" bash "$here/trial/trial.sh" >"$work/step/said" 2>&1
+}
+
+a_trial_is_told_in_the_summary_and_on_the_pull_request() {
+  trial PULL_REQUEST=7 TRIAL_ARGUMENTS="--sample 'my samples' -- ./bin/manager" && grep -qx '# Trial of x' "$work/step/summary" &&
+    grep -qx 'my samples' "$work/step/arguments" && [[ $(tail -n 2 "$work/step/arguments") == $'--\n./bin/manager' ]] &&
+    grep -qx 7 "$work/step/comment" && grep -q '^report=' "$work/step/output"
+}
+
+a_trial_that_failed_is_told_and_fails() {
+  local result=0
+  trial PULL_REQUEST=7 ENDS_WITH=1 || result=$?
+  [[ $result -eq 1 && -e $work/step/comment ]]
+}
+
+no_comment_is_made_where_none_is_wanted_or_there_is_no_pull_request() {
+  trial PULL_REQUEST=7 TRIAL_COMMENT=false && [[ ! -e $work/step/comment ]] && trial && [[ ! -e $work/step/comment ]]
+}
+
+a_comment_that_is_neither_true_nor_false_is_refused() {
+  ! trial TRIAL_COMMENT=yes && grep -q "give true or false" "$work/step/said"
+}
+
+check "a trial is told in the summary and on the pull request" a_trial_is_told_in_the_summary_and_on_the_pull_request
+check "a trial that failed is told, and fails" a_trial_that_failed_is_told_and_fails
+check "no comment is made where none is wanted, or there is no pull request" no_comment_is_made_where_none_is_wanted_or_there_is_no_pull_request
+check "a comment that is neither true nor false is refused" a_comment_that_is_neither_true_nor_false_is_refused
 
 echo "$passed passed, $failed failed"
 [[ $failed -eq 0 ]]
