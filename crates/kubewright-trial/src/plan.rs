@@ -71,11 +71,13 @@ pub enum Fault {
     RepeatWatch,
     /// The API server is away.
     ServerAway,
+    /// Leases cannot be renewed: who leads loses it.
+    LostLease,
 }
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Conflict,
         Self::Throttle,
         Self::Error,
@@ -87,6 +89,7 @@ impl Fault {
         Self::ExpireWatch,
         Self::RepeatWatch,
         Self::ServerAway,
+        Self::LostLease,
     ];
 
     /// As `docs/faults.md` calls it.
@@ -104,6 +107,7 @@ impl Fault {
             Self::ExpireWatch => "expire-watch",
             Self::RepeatWatch => "repeat-watch",
             Self::ServerAway => "server-away",
+            Self::LostLease => "lost-lease",
         }
     }
 
@@ -122,6 +126,7 @@ impl Fault {
             Self::ExpireWatch => "watches end with 410",
             Self::RepeatWatch => "watches tell events twice",
             Self::ServerAway => "the API server is away",
+            Self::LostLease => "its Lease cannot be renewed",
         }
     }
 }
@@ -139,6 +144,8 @@ pub enum Disturbance {
     /// A fault for some seconds, on one resource (`<group>/<plural>`) or on all; a seed says which requests it strikes, without it
     /// strikes all.
     Fault(Fault, Option<String>, Option<u64>),
+    /// A quota of the namespaces lets no object of a resource (`<group>/<plural>`) be created for some seconds.
+    Quota(String),
 }
 
 /// One act, and what goes wrong while the operator answers it.
@@ -240,6 +247,9 @@ impl fmt::Display for Disturbance {
             Self::KillAnd(0, act) => write!(f, "killed before that, and {act}, then it is started again"),
             Self::KillAnd(writes, act) => {
                 write!(f, "killed after write {writes}, then {act}, then it is started again")
+            }
+            Self::Quota(resource) => {
+                write!(f, "a quota allows no {} for some seconds", crate::story::resource(resource))
             }
             Self::OneWrite(Fault::LateAnswer, number) => write!(f, "the answer to write {number} is lost"),
             Self::OneWrite(_, number) => write!(f, "write {number} fails with 500"),

@@ -20,6 +20,8 @@ const CHILDREN: usize = 12;
 const FIELDS: usize = 6;
 /// How many fields of the samples are changed after somebody has added to an object.
 const EXTENDED: usize = 4;
+/// The collection of the locks of leaders.
+const LEASES: &str = "coordination.k8s.io/leases";
 /// The most changes of the samples.
 const CHANGES: usize = 60;
 /// How many plans of random faults there are of a kind.
@@ -49,7 +51,7 @@ pub fn plans(known: &Known, story: &Story, changes: &[Change]) -> Vec<Group> {
         faults(story, &changes),
         meddling(&children, story, &changes),
         strangers(known, story),
-        surroundings(&children),
+        surroundings(&children, story),
     ];
     let longest = kinds.iter().map(Vec::len).max().unwrap_or_default();
     (0..longest).flat_map(|turn| kinds.iter().filter_map(move |kind| kind.get(turn).cloned())).collect()
@@ -214,7 +216,10 @@ fn faults(story: &Story, changes: &[Change]) -> Vec<Group> {
                 true => format!("fault/{}/{seed}", fault.name()),
                 false => format!("fault/{}", fault.name()),
             };
-            if by_chance || seed == 0 {
+            let leads =
+                story.writes.iter().any(|write| write.id.collection == LEASES && write.by == Who::Program);
+            let fits = fault != Fault::LostLease || leads;
+            if fits && (by_chance || seed == 0) {
                 plans.push(at_both_ends(name, &Disturbance::Fault(fault, None, by_chance.then_some(seed))));
             }
         }
@@ -340,8 +345,19 @@ fn stranger(object: &Value) -> Value {
     stranger
 }
 
-/// What surrounds it: its pods are evicted.
-fn surroundings(children: &[(ObjectId, Value)]) -> Vec<Group> {
+/// What surrounds it: quotas are full, its pods are evicted.
+fn surroundings(children: &[(ObjectId, Value)], story: &Story) -> Vec<Group> {
+    let created = story.writes.iter().filter(|write| write.by == Who::Program && write.did == Did::Create);
+    let in_namespaces = created.filter(|write| !write.id.namespace().is_empty());
+    let resources: BTreeSet<&str> = in_namespaces
+        .map(|write| &*write.id.collection)
+        .filter(|collection| !is_upkeep(collection))
+        .collect();
+    let full = resources.into_iter().map(|collection| {
+        let create = Step::create().under(Disturbance::Quota(collection.to_owned()));
+        let name = format!("quota/{}", crate::story::resource(collection));
+        single(Plan::new(name, [create, Step::delete()]))
+    });
     let pods = children.iter().filter(|(id, _)| id.collection == "/pods");
     let evicted = pods.map(|(id, _)| {
         let evict = Step::new(Act::DeleteObject(id.clone()), Desired::Samples);
@@ -350,7 +366,7 @@ fn surroundings(children: &[(ObjectId, Value)]) -> Vec<Group> {
             [Step::create(), evict.under(Disturbance::Kill(0)), Step::delete()],
         ))
     });
-    evicted.collect()
+    full.chain(evicted).collect()
 }
 
 /// The namespaces that plans need.

@@ -60,7 +60,7 @@ async fn on(
 ) -> anyhow::Result<Ran> {
     let Stand { cluster, access } = stand;
     let deadline = Instant::now() + limits.timeout;
-    let mut warnings = stand.install(&inputs.needed, &inputs.given, namespace, deadline).await?;
+    let mut warnings = stand.install(&inputs.needed, &inputs.given, namespace, deadline, None).await?;
     let mut objects = Objects::new(&access.client);
     for one in &inputs.given {
         objects.apply(one, Others::TakenOver).await?;

@@ -115,7 +115,7 @@ impl Drop for Account {
 }
 
 /// A folder for this user alone. One that is there is of somebody else, or of an earlier process of this number.
-fn make_private(folder: &Path) -> io::Result<()> {
+pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
     let _ = fs::remove_dir_all(folder);
     let mut builder = fs::DirBuilder::new();
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);

@@ -85,7 +85,8 @@ pub(crate) fn off(objects: &[Value]) -> Vec<OsString> {
     }
 }
 
-fn leads_to_webhooks(object: &Value) -> bool {
+/// Whether an object leads the API server to webhooks.
+pub(crate) fn leads_to_webhooks(object: &Value) -> bool {
     is_configuration(object) || is_converted(object)
 }
 
@@ -99,24 +100,34 @@ fn is_converted(object: &Value) -> bool {
 
 /// An object that leads to this machine where it led to a Service; `None` for one that is not to be there without a way.
 pub(super) fn led(object: &Value, address: Option<&WebhookAddress>) -> Option<Value> {
-    let mut object = object.clone();
-    if is_configuration(&object) {
-        let address = address?;
-        for webhook in object["webhooks"].as_array_mut().into_iter().flatten() {
-            lead(&mut webhook["clientConfig"], address);
-        }
-    } else if is_converted(&object) {
-        match address {
-            Some(address) => lead(&mut object["spec"]["conversion"]["webhook"]["clientConfig"], address),
-            None => object["spec"]["conversion"] = json!({"strategy": "None"}),
+    match address {
+        Some(address) => Some(led_by(object, &|path| json!({"url": format!("{}{path}", address.url)}))),
+        None if is_configuration(object) => None,
+        None => {
+            let mut object = object.clone();
+            if is_converted(&object) {
+                object["spec"]["conversion"] = json!({"strategy": "None"});
+            }
+            Some(object)
         }
     }
-    Some(object)
 }
 
-fn lead(client: &mut Value, address: &WebhookAddress) {
-    let path = client["service"]["path"].as_str().unwrap_or_default().to_owned();
-    *client = json!({"url": format!("{}{path}", address.url)});
+/// An object that leads where `client` says for a path, in place of a Service.
+pub(crate) fn led_by(object: &Value, client: &dyn Fn(&str) -> Value) -> Value {
+    let mut object = object.clone();
+    let lead = |config: &mut Value| {
+        let path = config["service"]["path"].as_str().unwrap_or_default().to_owned();
+        *config = client(&path);
+    };
+    if is_configuration(&object) {
+        for webhook in object["webhooks"].as_array_mut().into_iter().flatten() {
+            lead(&mut webhook["clientConfig"]);
+        }
+    } else if is_converted(&object) {
+        lead(&mut object["spec"]["conversion"]["webhook"]["clientConfig"]);
+    }
+    object
 }
 
 /// Removes the configurations: without the operator, every write that they look at would fail.

@@ -3,6 +3,7 @@
 pub(crate) mod manifests;
 mod ports;
 pub(crate) mod program;
+pub(crate) mod webhooks;
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -17,7 +18,7 @@ use kubewright_world::World;
 use serde_json::json;
 use tokio::time::Instant;
 
-use self::manifests::is_program;
+use self::{manifests::is_program, webhooks::Webhooks};
 use crate::{
     access::{Access, Objects, Others, object},
     kubeconfig,
@@ -53,7 +54,8 @@ impl Stand {
         Ok(Self { cluster, access })
     }
 
-    /// Makes the namespaces of the objects and of the program, and applies what the operator needs; gives what was left out.
+    /// Makes the namespaces of the objects and of the program, and applies what the operator needs; gives what was left out. Without
+    /// `webhooks` nobody is called.
     ///
     /// # Errors
     /// When the control plane refuses something, or a definition is not served in time.
@@ -63,6 +65,7 @@ impl Stand {
         given: &[DynamicObject],
         home: &str,
         deadline: Instant,
+        webhooks: Option<&Webhooks>,
     ) -> anyhow::Result<Vec<String>> {
         let mut cluster = Objects::new(&self.access.client);
         let kind = |object: &DynamicObject| {
@@ -80,14 +83,15 @@ impl Stand {
         let (definitions, others): (Vec<_>, Vec<_>) =
             needed.iter().partition(|one| kind(one) == "CustomResourceDefinition");
         for definition in &definitions {
-            cluster.apply(definition, Others::TakenOver).await?;
+            let led = webhooks.map(|webhooks| webhooks.lead(definition)).transpose()?;
+            cluster.apply(led.as_ref().unwrap_or(definition), Others::TakenOver).await?;
         }
         for definition in &definitions {
             cluster.established(definition, deadline).await?;
         }
         let is_webhook = |one: &DynamicObject| kind(one).ends_with("WebhookConfiguration");
         let skipped = others.iter().filter(|one| is_webhook(one)).count();
-        if skipped > 0 {
+        if skipped > 0 && webhooks.is_none() {
             warnings.push(format!(
                 "{skipped} webhook configurations are left out: the program's webhooks are not called"
             ));
@@ -99,6 +103,12 @@ impl Stand {
                     warnings.push(format!("left out: {error:#}"));
                 }
                 applied => drop(applied?),
+            }
+        }
+        // Last, as what comes before may be what they look at.
+        for one in others.iter().filter(|one| is_webhook(one)) {
+            if let Some(webhooks) = webhooks {
+                cluster.apply(&webhooks.lead(one)?, Others::TakenOver).await?;
             }
         }
         Ok(warnings)

@@ -17,6 +17,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 use tokio::process::{Child, Command};
 
+use super::webhooks::{CERTIFICATES, WEBHOOK_PORT, Webhooks};
 use crate::{project::Program, run::webhooks};
 
 /// How long a program may take to end before it is killed.
@@ -26,6 +27,9 @@ const TAIL: usize = 2000;
 
 /// What stands for a free port in arguments: each time another one.
 pub(crate) const PORT: &str = "{port}";
+
+/// By which variable projects of Kubebuilder serve webhooks, or none.
+const ENABLED: &str = "ENABLE_WEBHOOKS";
 
 /// How a program is started.
 #[derive(Clone, Debug)]
@@ -59,6 +63,27 @@ impl OperatorCommand {
         Self { words: words.chain(webhooks::off(needed)).collect(), is_of_sdk: true, environment: Vec::new() }
     }
 
+    /// With the port and the certificates of its webhooks; controller-runtime finds them by the folder of temporary files.
+    pub(crate) fn with_webhooks(&self, webhooks: &Webhooks) -> Self {
+        let certificates = webhooks.certificates().display().to_string();
+        let replaced = |word: &OsString| match word.to_str() {
+            Some(text) => {
+                let text = text.replace(WEBHOOK_PORT, &webhooks.port().to_string());
+                text.replace(CERTIFICATES, &certificates).into()
+            }
+            None => word.clone(),
+        };
+        let mut command = Self { words: self.words.iter().map(replaced).collect(), ..self.clone() };
+        let folder = webhooks.folder().display().to_string();
+        command.environment.extend([("TMPDIR".to_owned(), folder), (ENABLED.to_owned(), "true".to_owned())]);
+        command
+    }
+
+    /// Whether it is told where to serve its webhooks.
+    pub(crate) fn has_webhook_port(&self) -> bool {
+        self.words.iter().any(|word| word.to_string_lossy().contains(WEBHOOK_PORT))
+    }
+
     /// With these variables, but for those that are set for this process.
     pub(crate) fn with_environment(mut self, environment: Vec<(String, String)>) -> Self {
         self.environment = environment;
@@ -76,8 +101,8 @@ impl OperatorCommand {
         if self.is_of_sdk {
             command.arg("--kubeconfig").arg(kubeconfig);
         }
-        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        command.env("KUBECONFIG", kubeconfig).env("ENABLE_WEBHOOKS", "false");
+        command.env(ENABLED, "false").envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.env("KUBECONFIG", kubeconfig);
         for variable in ["KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"] {
             command.env_remove(variable);
         }

@@ -1,6 +1,9 @@
 //! What is done to the cluster in a step.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use anyhow::Context;
 use kube::{
@@ -15,12 +18,20 @@ use kubewright_trial::{
     story::ObjectId,
 };
 use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
 
 use crate::access::{Access, Objects, object, refused};
 
 /// How often a change is tried again that conflicts with what the operator writes.
 const TRIES: usize = 20;
 
+/// What the API server says when a webhook does not answer, as that of a program that starts.
+const UNREACHED: &str = "failed calling webhook";
+/// How long it is waited for a webhook, and how long between two tries.
+const WEBHOOK_START: Duration = Duration::from_secs(10);
+const AGAIN: Duration = Duration::from_millis(200);
+/// The name of the trial's quotas.
+const QUOTA: &str = "trial-full";
 /// The collection of the locks of leaders.
 const LEASES: &str = "coordination.k8s.io/leases";
 
@@ -103,9 +114,49 @@ impl<'a> Actor<'a> {
         Ok(())
     }
 
+    /// Lets no object of a resource (`<group>/<plural>`) be created in the namespaces of the samples.
+    ///
+    /// # Errors
+    /// When the control plane refuses.
+    pub(super) async fn fill_quotas(&mut self, resource: &str) -> anyhow::Result<()> {
+        let (group, plural) = resource.split_once('/').unwrap_or(("", resource));
+        let counted =
+            if group.is_empty() { format!("count/{plural}") } else { format!("count/{plural}.{group}") };
+        for namespace in self.namespaces() {
+            let quota = json!({"apiVersion": "v1", "kind": "ResourceQuota",
+                "metadata": {"name": QUOTA, "namespace": namespace}, "spec": {"hard": {&counted: "0"}}});
+            self.make(&object(quota)?).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes the quotas.
+    ///
+    /// # Errors
+    /// When the control plane refuses.
+    pub(super) async fn empty_quotas(&mut self) -> anyhow::Result<()> {
+        for namespace in self.namespaces() {
+            self.delete(&ObjectId::new("/resourcequotas", format!("{namespace}/{QUOTA}"))).await?;
+        }
+        Ok(())
+    }
+
+    fn namespaces(&self) -> BTreeSet<String> {
+        let named = self.samples.iter().map(|sample| sample.metadata.namespace.clone());
+        named.map(|namespace| namespace.unwrap_or_else(|| "default".to_owned())).collect()
+    }
+
     async fn make(&mut self, object: &DynamicObject) -> anyhow::Result<Acted> {
         let api = self.objects.api(object).await?;
-        acted(api.create(&PostParams::default(), object).await)
+        let deadline = Instant::now() + WEBHOOK_START;
+        loop {
+            match acted(api.create(&PostParams::default(), object).await)? {
+                Acted::Refused(why) if why.contains(UNREACHED) && Instant::now() < deadline => {
+                    sleep(AGAIN).await;
+                }
+                acted => return Ok(acted),
+            }
+        }
     }
 
     async fn create(&mut self, change: Option<&Change>) -> anyhow::Result<Acted> {

@@ -24,7 +24,11 @@ use self::conduct::{Options, Tried};
 use crate::{
     output::print,
     project::{ProjectArgs, Usage},
-    stand::{manifests::Inputs, program::OperatorCommand},
+    stand::{
+        manifests::Inputs,
+        program::OperatorCommand,
+        webhooks::{self, Webhooks},
+    },
 };
 
 /// What `kubewright trial` takes. It ends with 1 when something was found that is as bad as `--fail-on`, with 2 for bad arguments.
@@ -42,6 +46,11 @@ pub(crate) struct TrialArgs {
     /// The service account that the program runs under, where the manifests have several Deployments or none
     #[arg(long, value_name = "NAMESPACE/NAME")]
     service_account: Option<String>,
+
+    /// The port on which the program serves its webhooks, such as 9443; or {webhook-port} in its arguments, for another one in each
+    /// run. Without either they are not called
+    #[arg(long, value_name = "PORT")]
+    webhook_port: Option<u16>,
 
     /// Run only plans whose names begin so, such as `kill/create`; may be given several times
     #[arg(long = "plan", value_name = "NAME")]
@@ -103,7 +112,8 @@ pub(crate) struct TrialArgs {
     #[command(flatten)]
     project: ProjectArgs,
 
-    /// The operator's program with its arguments; it finds its cluster by $KUBECONFIG. `{port}` in an argument becomes a free port
+    /// The operator's program with its arguments; it finds its cluster by $KUBECONFIG. `{port}` in an argument
+    /// becomes a free port, `{webhook-port}` that of the webhooks, `{webhook-certs}` the folder of their certificate
     #[arg(value_name = "PROGRAM", last = true)]
     program: Vec<String>,
 }
@@ -138,6 +148,27 @@ struct Setting {
     /// The namespace and name of the service account.
     account: (String, String),
     command: OperatorCommand,
+    /// Where its webhooks are served, if they are called.
+    webhooks: Option<WebhookPort>,
+}
+
+/// Port of the webhooks.
+#[derive(Clone, Copy, Debug)]
+enum WebhookPort {
+    /// Another one in each run, which the program is told.
+    Free,
+    /// The one that the program has.
+    Fixed(u16),
+}
+
+impl WebhookPort {
+    /// A certificate for it.
+    fn prepare(self) -> anyhow::Result<Webhooks> {
+        Webhooks::prepare(match self {
+            Self::Free => None,
+            Self::Fixed(port) => Some(port),
+        })
+    }
 }
 
 /// Tries an operator.
@@ -155,7 +186,8 @@ pub(crate) async fn trial(args: &TrialArgs) -> anyhow::Result<ExitCode> {
         None => inputs.account()?,
     };
     let command = sources.command.with_environment(inputs.environment());
-    let setting = Setting { inputs, account, command };
+    let webhooks = args.webhooks(&inputs, &command);
+    let setting = Setting { inputs, account, command, webhooks };
     let told = format!("service account: {}/{}", setting.account.0, setting.account.1);
     for line in sources.told.iter().chain([&told]) {
         print_progress(line);
@@ -189,7 +221,8 @@ const EXPLANATION: &str = "Each run has a control plane of its own, on which the
   occupied      somebody else has objects under the names that it wants
   fresh, change each field of the samples is set otherwise, from the start and later, and set back
   fault         conflicts, throttling, errors, lost writes and answers, latency; watches that end, lag, expire or repeat;
-                a server that is away
+                a server that is away, a Lease that cannot be renewed
+  quota         a quota lets nothing of a resource be created for a while
 ";
 
 impl TrialArgs {
@@ -206,6 +239,13 @@ impl TrialArgs {
             plans: self.plans.clone(),
             recordings: self.recordings.clone(),
         }
+    }
+
+    /// Where the webhooks are served, where there are some and somebody says it.
+    fn webhooks(&self, inputs: &Inputs, command: &OperatorCommand) -> Option<WebhookPort> {
+        let fixed = self.webhook_port.map(WebhookPort::Fixed);
+        let said = fixed.or_else(|| command.has_webhook_port().then_some(WebhookPort::Free));
+        said.filter(|_| webhooks::has_some(&inputs.needed))
     }
 
     /// The keys of the baseline.

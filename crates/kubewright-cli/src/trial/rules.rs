@@ -7,6 +7,14 @@ use kubewright_trial::plan::Fault;
 
 /// For how long a fault lasts.
 pub(super) const WINDOW: Duration = Duration::from_secs(3);
+/// For how long a Lease cannot be renewed: longer than client-go tries.
+const WINDOW_OF_LEASES: Duration = Duration::from_secs(16);
+
+/// For how long a fault lasts.
+pub(super) fn window(fault: Fault) -> Duration {
+    if fault == Fault::LostLease { WINDOW_OF_LEASES } else { WINDOW }
+}
+
 /// Verbs of writes.
 const WRITES: [Verb; 5] = [Verb::Create, Verb::Update, Verb::Patch, Verb::Delete, Verb::DeleteCollection];
 
@@ -58,6 +66,11 @@ pub(super) fn rules(fault: Fault, resource: Option<&str>, seed: Option<u64>, use
         Fault::StaleWatch => one(ApiFault::HoldWatch { lasting: Some(WINDOW) }, 1.0),
         Fault::ExpireWatch => vec![Rule::new(ApiFault::ExpireWatch {}).on(meant)],
         Fault::RepeatWatch => one(ApiFault::RepeatWatch {}, 1.0),
+        Fault::LostLease => {
+            let group = Some("coordination.k8s.io".to_owned());
+            let leases = Match { user: Some(user.to_owned()), group, ..Match::default() };
+            vec![Rule::new(cut(false)).on(leases).at(Schedule::always())]
+        }
         Fault::ServerAway => {
             let everything = Match { user: Some(user.to_owned()), ..Match::default() };
             vec![
@@ -77,7 +90,7 @@ mod tests {
         for fault in Fault::ALL {
             for rule in rules(fault, Some("apps/deployments"), Some(1), "me") {
                 assert_eq!(rule.matching.user.as_deref(), Some("me"), "{fault:?}");
-                let is_of_server = fault == Fault::ServerAway;
+                let is_of_server = matches!(fault, Fault::ServerAway | Fault::LostLease);
                 assert_eq!(rule.matching.resource.is_none(), is_of_server, "{fault:?}");
                 assert_eq!(rule.matching.except.is_empty(), is_of_server, "{fault:?}");
             }

@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
 use super::{
-    Pace, Setting,
+    Pace, Setting, WebhookPort,
     acts::{Acted, Actor},
     evidence::{Witness, activity},
     rules,
@@ -81,13 +81,17 @@ async fn on(
     let (namespace, name) = &setting.account;
     let deadline = Instant::now() + pace.timeout;
     let needed = &setting.inputs.needed;
-    let warnings = stand.install(needed, &setting.inputs.given, namespace, deadline).await?;
+    let webhooks = setting.webhooks.map(WebhookPort::prepare).transpose()?;
+    let given = &setting.inputs.given;
+    let warnings = stand.install(needed, given, namespace, deadline, webhooks.as_ref()).await?;
+    let command =
+        webhooks.as_ref().map_or_else(|| setting.command.clone(), |all| setting.command.with_webhooks(all));
     let account = Account::of(&stand.access, &ClusterArgs::default(), namespace, name).await?;
     let user = format!("system:serviceaccount:{namespace}:{name}");
     let witness = Witness { user, began: admin.now(), since: cluster.revision().0 };
     let mut actor = Actor::new(&stand.access, &setting.inputs.given, journal);
     let samples = actor.ids().await?;
-    let start = || setting.command.start(account.kubeconfig(), false);
+    let start = || command.start(account.kubeconfig(), false);
     let running = Some(start()?);
     let mut stage = Stage {
         admin,
@@ -177,16 +181,19 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
                 let (rest, state) = rested.unwrap_or_else(|| (Rest::Quiet, State::new()));
                 return Ok(Passed { from, until: self.now(), rest, state, refused });
             }
+            Some(Disturbance::Quota(resource)) => {
+                self.actor.fill_quotas(resource).await?;
+                let refused = self.act(&step.act).await?;
+                self.pass(rules::WINDOW).await?;
+                self.actor.empty_quotas().await?;
+                refused
+            }
             Some(Disturbance::Fault(fault, resource, seed)) => {
                 self.meets_faults = true;
                 let rules = rules::rules(*fault, resource.as_deref(), *seed, &self.witness.user);
                 let rules: Vec<RuleId> = rules.into_iter().map(|rule| self.admin.inject(rule)).collect();
                 let refused = self.act(&step.act).await?;
-                let until = Instant::now() + rules::WINDOW;
-                while Instant::now() < until {
-                    self.look_after_program().await?;
-                    sleep(PAUSE).await;
-                }
+                self.pass(rules::window(*fault)).await?;
                 for rule in rules {
                     self.admin.remove_fault(rule);
                 }
@@ -212,6 +219,16 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
             if quiet_since.elapsed() >= STARTED {
                 break;
             }
+            sleep(PAUSE).await;
+        }
+        Ok(())
+    }
+
+    /// Lets time pass, and starts the program again that ends meanwhile.
+    async fn pass(&mut self, time: Duration) -> anyhow::Result<()> {
+        let until = Instant::now() + time;
+        while Instant::now() < until {
+            self.look_after_program().await?;
             sleep(PAUSE).await;
         }
         Ok(())

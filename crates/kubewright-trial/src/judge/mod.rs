@@ -48,7 +48,10 @@ impl Scene<'_> {
 
     /// Whether the program meets faults of the server in this step.
     fn has_fault(&self) -> bool {
-        matches!(self.step.disturbance, Some(Disturbance::Fault(..) | Disturbance::OneWrite(..)))
+        matches!(
+            self.step.disturbance,
+            Some(Disturbance::Fault(..) | Disturbance::OneWrite(..) | Disturbance::Quota(_))
+        )
     }
 
     /// Whether somebody else has an object under a name that the operator wants.
@@ -63,11 +66,12 @@ impl Scene<'_> {
 
 /// How the program ended. Under faults it may end to be started again, as a Deployment does; it may never panic.
 fn program(story: &Story) -> Vec<Finding> {
-    let meets_faults = story
-        .plan
-        .steps
-        .iter()
-        .any(|step| matches!(step.disturbance, Some(Disturbance::Fault(..) | Disturbance::OneWrite(..))));
+    let meets_faults = story.plan.steps.iter().any(|step| {
+        matches!(
+            step.disturbance,
+            Some(Disturbance::Fault(..) | Disturbance::OneWrite(..) | Disturbance::Quota(_))
+        )
+    });
     let mut found = Vec::new();
     for life in &story.lives {
         if let Some(line) = life.panics.first() {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use super::Scene;
 use crate::{
     finding::{Check, Finding},
-    plan::{Act, Desired},
+    plan::{Act, Desired, Disturbance},
     story::{Did, Request, Rest, Who, resource},
 };
 
@@ -21,7 +21,9 @@ const AT_REST: Duration = Duration::from_secs(1);
 pub(super) fn judge(scene: &Scene<'_>) -> Vec<Finding> {
     let requests: Vec<&Request> = scene.story.requests_in(scene.passed).filter(|one| one.is_work()).collect();
     let mut found = Vec::new();
-    found.extend(forbidden(scene, &requests));
+    if !matches!(scene.step.disturbance, Some(Disturbance::Quota(_))) {
+        found.extend(forbidden(scene, &requests));
+    }
     if !scene.is_hostile() {
         found.extend(invalid(scene, &requests));
         // Who finds the name taken that it wants can do nothing but try again.
