@@ -10,7 +10,7 @@ use kubewright_tests::needed;
 use serde_json::Value;
 
 /// How many trials go on at once; each has runs of its own side by side.
-const AT_ONCE: usize = 5;
+const AT_ONCE: usize = 10;
 
 /// A bug, a plan that shows it, and the check that tells of it.
 const BUGS: [(&str, &str, &str); 20] = [
