@@ -81,6 +81,12 @@ impl Journal {
         self.0.kept.lock().written.iter().filter(|one| wanted(one)).cloned().collect()
     }
 
+    /// How many commits that are kept `wanted` means; none is copied.
+    #[must_use]
+    pub fn count(&self, wanted: impl Fn(&Written) -> bool) -> usize {
+        self.0.kept.lock().written.iter().filter(|one| wanted(one)).count()
+    }
+
     /// How many commits are not kept any more.
     #[must_use]
     pub fn forgotten(&self) -> u64 {

@@ -86,9 +86,13 @@ fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-/// The schema of a version in a CustomResourceDefinition.
+/// The schema of a sample's kind and version, among the definitions of manifests.
 #[must_use]
-pub fn schema_of<'a>(definition: &'a Value, version: &str) -> Option<&'a Value> {
+pub fn schema_of<'a>(definitions: &'a [Value], sample: &Value) -> Option<&'a Value> {
+    let (group, version) = sample["apiVersion"].as_str()?.split_once('/')?;
+    let is_of_kind =
+        |one: &&Value| one["spec"]["group"] == group && one["spec"]["names"]["kind"] == sample["kind"];
+    let definition = definitions.iter().find(is_of_kind)?;
     let versions = definition["spec"]["versions"].as_array()?;
     let found = versions.iter().find(|one| one["name"] == version)?;
     Some(&found["schema"]["openAPIV3Schema"])
@@ -335,6 +339,17 @@ mod tests {
                 "spec.title=\"trial\"",
             ]
         );
+    }
+
+    #[test]
+    fn the_schema_of_a_sample_is_that_of_its_group_kind_and_version() {
+        let definitions = [json!({"spec": {"group": "g", "names": {"kind": "Page"}, "versions": [
+            {"name": "v1", "schema": {"openAPIV3Schema": 1}}, {"name": "v2", "schema": {"openAPIV3Schema": 2}}]}})];
+        let schema = |version: &str, kind: &str| {
+            schema_of(&definitions, &json!({"apiVersion": version, "kind": kind})).cloned()
+        };
+        assert_eq!(schema("g/v2", "Page"), Some(json!(2)));
+        assert_eq!((schema("h/v2", "Page"), schema("g/v2", "Book"), schema("v1", "Pod")), (None, None, None));
     }
 
     #[test]

@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
 use crate::{
     plan::{Act, Desired},
-    state::{State, Volatile, differences},
+    state::{State, Volatile, differences, is_ready},
     story::{ObjectId, Request, Rest, Story},
 };
 
@@ -64,8 +62,11 @@ impl Known {
     /// Whether each sample that says that it is ready as its file has it says so in a state.
     fn is_as_ready(&self, state: &State) -> bool {
         let Some(plain) = self.expected.get(&Desired::Samples) else { return true };
-        let is_ready =
-            |state: &State, id: &ObjectId| state.get(id).is_some_and(|object| is_ready(&object["status"]));
+        let is_ready = |state: &State, id: &ObjectId| {
+            state
+                .get(id)
+                .is_some_and(|object| is_ready(&object["status"], |observed| observed == "<current>"))
+        };
         self.samples.iter().all(|id| !is_ready(plain, id) || is_ready(state, id))
     }
 
@@ -76,14 +77,6 @@ impl Known {
             .get(desired)
             .is_none_or(|expected| differences(expected, state, &self.volatile).is_empty())
     }
-}
-
-/// Whether a status says that all is done: by a condition, or by a field of its own.
-pub(crate) fn is_ready(status: &Value) -> bool {
-    let is_true = |condition: &Value| {
-        matches!(condition["type"].as_str(), Some("Ready" | "Available")) && condition["status"] == "True"
-    };
-    status["ready"] == true || status["conditions"].as_array().is_some_and(|all| all.iter().any(is_true))
 }
 
 #[cfg(test)]
@@ -107,7 +100,7 @@ mod tests {
             refused: None,
         });
         let steps = passed.collect();
-        Story { plan, steps, writes: Vec::new(), requests: Vec::new(), lives: Vec::new(), recording: None }
+        Story { plan, steps, writes: Vec::new(), requests: Vec::new(), lives: Vec::new() }
     }
 
     #[test]

@@ -211,7 +211,7 @@ impl Plan {
         })
     }
 
-    /// The step numbers in which something is out of the ordinary.
+    /// Whether something goes wrong in it.
     #[must_use]
     pub fn has_fault(&self) -> bool {
         self.steps.iter().any(|step| step.disturbance.is_some())

@@ -8,8 +8,7 @@ use crate::{
     change::{Change, set},
     known::Known,
     plan::{Act, Desired, Disturbance, Fault, Plan, Step},
-    state::State,
-    story::{Did, ObjectId, Request, Story, Who, Write, is_upkeep},
+    story::{Did, LEASES, ObjectId, Request, Story, Who, Write, is_upkeep},
 };
 
 /// The most writes after each of which the program is killed, in one step.
@@ -20,8 +19,6 @@ const CHILDREN: usize = 12;
 const FIELDS: usize = 6;
 /// How many fields of the samples are changed after somebody has added to an object.
 const EXTENDED: usize = 4;
-/// The collection of the locks of leaders.
-const LEASES: &str = "coordination.k8s.io/leases";
 /// The most changes of the samples.
 const CHANGES: usize = 60;
 /// How many plans of random faults there are of a kind.
@@ -367,12 +364,6 @@ fn surroundings(children: &[(ObjectId, Value)], story: &Story) -> Vec<Group> {
         ))
     });
     full.chain(evicted).collect()
-}
-
-/// The namespaces that plans need.
-#[must_use]
-pub fn namespaces(state: &State) -> BTreeSet<&str> {
-    state.keys().map(ObjectId::namespace).filter(|namespace| !namespace.is_empty()).collect()
 }
 
 #[cfg(test)]

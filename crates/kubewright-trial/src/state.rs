@@ -10,6 +10,13 @@ use crate::{
     story::{Did, ObjectId, Who, Write},
 };
 
+/// What the trial adds to objects: a label and an annotation of this name.
+pub const ADDITION: &str = "trial.kubewright.dev/note";
+/// How the names of what the trial writes into metadata begin.
+const DOMAIN: &str = "trial.kubewright.dev/";
+/// The owner that the trial gives to objects.
+pub const OWNER: &str = "trial-owner";
+
 /// The objects that the program wrote and the samples, each as it is at a moment. Generated names are numbers.
 pub type State = BTreeMap<ObjectId, Value>;
 
@@ -52,6 +59,7 @@ pub fn state(writes: &[Write], samples: &[ObjectId]) -> State {
             let mut object = stable::without_volatile(&write.object, has_status, &current);
             relate_generations(&mut object, write.object["metadata"]["generation"].as_i64());
             sort_conditions(&mut object);
+            remove_additions(&mut object);
             (id.collection.clone(), object)
         })
         .collect();
@@ -85,6 +93,32 @@ fn relate_generations(value: &mut Value, generation: Option<i64>) {
         Value::Array(items) => items.iter_mut().for_each(|item| relate_generations(item, Some(generation))),
         _ => {}
     }
+}
+
+/// What the trial itself has added is no work of the operator.
+fn remove_additions(object: &mut Value) {
+    let Some(metadata) = object["metadata"].as_object_mut() else { return };
+    for map in ["labels", "annotations"] {
+        if let Some(entries) = metadata.get_mut(map).and_then(Value::as_object_mut) {
+            entries.retain(|name, _| !name.starts_with(DOMAIN));
+        }
+    }
+    if let Some(owners) = metadata.get_mut("ownerReferences").and_then(Value::as_array_mut) {
+        owners.retain(|owner| owner["name"] != OWNER);
+    }
+}
+
+/// Whether a status says that all is done: by a condition, or by a field of its own, of a generation that is the current one.
+pub(crate) fn is_ready(status: &Value, is_current: impl Fn(&Value) -> bool) -> bool {
+    let is_of_now = |observed: &Value| observed.is_null() || is_current(observed);
+    let is_true = |condition: &Value| {
+        matches!(condition["type"].as_str(), Some("Ready" | "Available"))
+            && condition["status"] == "True"
+            && is_of_now(&condition["observedGeneration"])
+    };
+    is_of_now(&status["observedGeneration"])
+        && (status["ready"] == true
+            || status["conditions"].as_array().is_some_and(|all| all.iter().any(is_true)))
 }
 
 /// Conditions are a map by their type, in whatever order they came.
@@ -248,6 +282,21 @@ mod tests {
         let state = state(&writes, &[]);
         assert_eq!(state.keys().map(|id| &*id.key).collect::<Vec<_>>(), ["a/one"]);
         assert_eq!(state.values().next().expect("one")["data"]["a"], "2");
+    }
+
+    #[test]
+    fn what_the_trial_itself_has_added_is_no_part_of_the_state() {
+        let metadata = json!({"name": "one", "namespace": "a", "uid": "1"});
+        let plain =
+            write("a/one", Did::Create, Who::Program, json!({"kind": "ConfigMap", "metadata": metadata}));
+        let mut extended = plain.clone();
+        let added = json!({"labels": {ADDITION: "theirs"}, "annotations": {"trial.kubewright.dev/looked-at": "yes"},
+            "ownerReferences": [{"kind": "ConfigMap", "name": OWNER, "uid": "2"}]});
+        let fields = extended.object["metadata"].as_object_mut().zip(added.as_object());
+        let (metadata, added) = fields.expect("metadata");
+        metadata.extend(added.clone());
+        let found = differences(&state(&[plain], &[]), &state(&[extended], &[]), &Volatile::default());
+        assert_eq!(found, []);
     }
 
     #[test]

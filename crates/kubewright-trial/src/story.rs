@@ -61,10 +61,13 @@ pub fn resource(collection: &str) -> String {
     }
 }
 
+/// The collection of the locks of leaders.
+pub const LEASES: &str = "coordination.k8s.io/leases";
+
 /// Whether a collection is written for ever by who leads, tells or is alive: that is no work.
 #[must_use]
 pub fn is_upkeep(collection: &str) -> bool {
-    collection == "coordination.k8s.io/leases" || collection.ends_with("/events")
+    collection == LEASES || collection.ends_with("/events")
 }
 
 /// Effect of a write.
@@ -223,8 +226,6 @@ pub struct Story {
     pub requests: Vec<Request>,
     /// Lives of the program.
     pub lives: Vec<Life>,
-    /// Where the recording is, if it was kept.
-    pub recording: Option<String>,
 }
 
 impl Story {

@@ -2,12 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kubewright_cluster::{
-    Cluster,
-    admin::Match,
-    journal::{Journal, Written},
-    recording::Did,
-};
+use kubewright_cluster::{Cluster, admin::Match, journal::Written, recording::Did};
 use serde_json::Value;
 
 /// An object that the program wrote, as it is at the end.
@@ -16,18 +11,6 @@ pub(super) struct Made {
     /// `apps/deployments`.
     pub(super) collection: String,
     pub(super) object: Value,
-}
-
-/// What a program writes to lead, and what is counted as no work: it goes on for ever.
-fn is_upkeep(collection: &str) -> bool {
-    collection == "coordination.k8s.io/leases"
-        || collection.ends_with("/events")
-        || collection.ends_with("/nodes")
-}
-
-/// How often somebody has written what is no upkeep.
-pub(super) fn activity(journal: &Journal) -> u64 {
-    journal.forgotten() + journal.written(|one| !is_upkeep(&one.collection)).len() as u64
 }
 
 /// The objects that a program wrote as a user after the revision `since`, and that are there at the end, each as it is then.

@@ -13,14 +13,13 @@ use std::{
     time::Duration,
 };
 
-use anyhow::bail;
 use clap::Args;
 
 use self::{settled::Limits, stable::Rendering};
 use crate::{
     output::print,
     printer,
-    project::{Project, ProjectArgs, Usage},
+    project::{Project, ProjectArgs},
     stand::{
         manifests::{self, Inputs},
         program::OperatorCommand,
@@ -121,13 +120,7 @@ impl Wanted {
 
     /// The service account that is named.
     fn account(&self) -> anyhow::Result<Option<(String, String)>> {
-        let Some(text) = &self.service_account else { return Ok(None) };
-        match text.split_once('/') {
-            Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() => {
-                Ok(Some((namespace.to_owned(), name.to_owned())))
-            }
-            _ => bail!(Usage(format!("service account {text:?} is no NAMESPACE/NAME"))),
-        }
+        self.service_account.as_deref().map(manifests::named_account).transpose()
     }
 
     /// Runs a program to rest on what it needs, and gives what it made.

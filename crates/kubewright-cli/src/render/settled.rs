@@ -11,7 +11,7 @@ use crate::{
     access::{ClusterArgs, Objects, Others},
     run::account::Account,
     stand::{
-        Stand,
+        Stand, activity,
         manifests::Inputs,
         program::{OperatorCommand, Running},
     },
@@ -116,7 +116,7 @@ async fn at_rest(cluster: &Cluster, user: &str, deadline: Instant, rest: Duratio
     let mut seen = 0;
     let (mut requested, mut quiet_since) = (false, Instant::now());
     loop {
-        let count = made::activity(journal);
+        let count = activity(journal);
         if count != seen {
             (seen, quiet_since) = (count, Instant::now());
         }

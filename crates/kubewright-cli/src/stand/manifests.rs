@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::{
     access,
     convert::{self, Source},
+    project::Usage,
 };
 
 /// What an operator is run on.
@@ -73,6 +74,19 @@ impl Inputs {
 /// Whether an object runs a program; the one that is rendered runs on this machine instead.
 pub(crate) fn is_program(object: &DynamicObject) -> bool {
     object.types.as_ref().is_some_and(|types| matches!(&*types.kind, "Deployment" | "StatefulSet"))
+}
+
+/// The account that somebody has named, as `NAMESPACE/NAME`.
+///
+/// # Errors
+/// When it is no such name.
+pub(crate) fn named_account(text: &str) -> anyhow::Result<(String, String)> {
+    match text.split_once('/') {
+        Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() => {
+            Ok((namespace.to_owned(), name.to_owned()))
+        }
+        _ => bail!(Usage(format!("service account {text:?} is no NAMESPACE/NAME"))),
+    }
 }
 
 /// Under which account the pods of a Deployment run.

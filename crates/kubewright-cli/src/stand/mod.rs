@@ -13,7 +13,11 @@ use kube::{
     api::DynamicObject,
     config::{KubeConfigOptions, Kubeconfig},
 };
-use kubewright_cluster::{Cluster, Endpoint, Secret};
+use kubewright_cluster::{
+    Cluster, Endpoint, Secret,
+    journal::{Journal, Written},
+};
+use kubewright_trial::story::is_upkeep;
 use kubewright_world::World;
 use serde_json::json;
 use tokio::time::Instant;
@@ -113,4 +117,10 @@ impl Stand {
         }
         Ok(warnings)
     }
+}
+
+/// How often somebody has written what is no upkeep: neither to lead, nor to tell, nor to be alive.
+pub(crate) fn activity(journal: &Journal) -> u64 {
+    let is_upkeep = |one: &Written| is_upkeep(&one.collection) || one.collection.ends_with("/nodes");
+    journal.forgotten() + journal.count(|one| !is_upkeep(one)) as u64
 }

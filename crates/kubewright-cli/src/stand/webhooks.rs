@@ -49,10 +49,10 @@ impl Webhooks {
         };
         let folder =
             std::env::temp_dir().join(format!("kubewright-webhooks-{}-{number}", std::process::id()));
-        make_private(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let authority = Authority::new(&World::real()).context("an authority for the webhooks")?;
         let certificate = authority.serving_certificate(&["localhost", "127.0.0.1"]);
         let certificate = certificate.context("a certificate for the webhooks")?;
+        make_private(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let webhooks = Self { port, folder, ca: authority.ca_pem() };
         let place = webhooks.certificates();
         fs::create_dir_all(&place).with_context(|| format!("cannot make {}", place.display()))?;

@@ -1,9 +1,6 @@
 //! What is done to the cluster in a step.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{collections::BTreeSet, time::Duration};
 
 use anyhow::Context;
 use kube::{
@@ -13,9 +10,9 @@ use kube::{
 use kubewright_cluster::journal::{Journal, Written};
 use kubewright_trial::{
     change::Change,
-    judge::states::{ADDITION, OWNER},
     plan::Act,
-    story::ObjectId,
+    state::{ADDITION, OWNER},
+    story::{LEASES, ObjectId},
 };
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
@@ -32,8 +29,6 @@ const WEBHOOK_START: Duration = Duration::from_secs(10);
 const AGAIN: Duration = Duration::from_millis(200);
 /// The name of the trial's quotas.
 const QUOTA: &str = "trial-full";
-/// The collection of the locks of leaders.
-const LEASES: &str = "coordination.k8s.io/leases";
 
 /// What became of an act.
 pub(super) enum Acted {
@@ -294,22 +289,4 @@ fn acted<T>(answer: kube::Result<T>) -> anyhow::Result<Acted> {
         Err(kube::Error::Api(status)) => Ok(Acted::Refused(status.message)),
         Err(error) => Err(refused("the control plane", &error)),
     }
-}
-
-/// The schemas of kinds in definitions: `<group>/<kind>/<version>`.
-pub(super) fn schemas(needed: &[DynamicObject]) -> BTreeMap<String, Value> {
-    let mut schemas = BTreeMap::new();
-    for definition in needed {
-        let spec = &definition.data["spec"];
-        let (Some(group), Some(kind)) = (spec["group"].as_str(), spec["names"]["kind"].as_str()) else {
-            continue;
-        };
-        for version in spec["versions"].as_array().into_iter().flatten() {
-            if let Some(name) = version["name"].as_str() {
-                schemas
-                    .insert(format!("{group}/{name}/{kind}"), version["schema"]["openAPIV3Schema"].clone());
-            }
-        }
-    }
-    schemas
 }

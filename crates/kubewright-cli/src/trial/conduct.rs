@@ -7,12 +7,13 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use futures::{StreamExt, stream};
+use kube::api::DynamicObject;
 use kubewright_cluster::recording::{Header, Recording};
 use kubewright_trial::{
     change::{self, Change},
-    finding::{Check, Finding, Findings, Severity},
+    finding::{Check, Finding, Findings},
     judge::{Rule, judge, unused},
     known::Known,
     plan::{Act, Desired, Plan},
@@ -23,7 +24,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::{Pace, Setting, acts, stage};
+use super::{Pace, Setting, stage};
 
 /// How many runs without anything that goes wrong teach what differs by itself.
 const UNDISTURBED: usize = 3;
@@ -216,35 +217,33 @@ impl Trial<'_> {
     /// The plans that are wanted.
     fn plans(&self, first: &Story) -> anyhow::Result<Vec<Group>> {
         let known = self.known.lock();
-        let schemas = acts::schemas(&self.setting.inputs.needed);
+        let json = |object: &DynamicObject| serde_json::to_value(object).context("an object");
+        let inputs = &self.setting.inputs;
+        let definitions = inputs.needed.iter().map(json).collect::<anyhow::Result<Vec<Value>>>()?;
         let mut changes: Vec<Change> = Vec::new();
-        for (number, sample) in self.setting.inputs.given.iter().enumerate() {
-            let sample = serde_json::to_value(sample).context("a sample")?;
-            let kind = format!(
-                "{}/{}",
-                sample["apiVersion"].as_str().unwrap_or_default(),
-                sample["kind"].as_str().unwrap_or_default()
-            );
-            let Some(schema) = schemas.get(&kind) else { continue };
-            changes.extend(change::changes(number, &sample, schema));
+        for (number, sample) in inputs.given.iter().map(json).enumerate() {
+            let sample = sample?;
+            if let Some(schema) = change::schema_of(&definitions, &sample) {
+                changes.extend(change::changes(number, &sample, schema));
+            }
         }
         let groups = planner::plans(&known, first, &changes);
-        let wanted = &self.options.plans;
-        if wanted.is_empty() {
+        if self.options.plans.is_empty() {
             return Ok(groups);
         }
+        // Those are run in any case.
+        let mut wanted = self.options.plans.iter().filter(|name| !name.starts_with("undisturbed")).peekable();
+        if wanted.peek().is_none() {
+            return Ok(Vec::new());
+        }
+        let wanted: Vec<&str> = wanted.map(String::as_str).collect();
         // A plan that needs another brings it along.
-        let is_wanted = |group: &Group| {
-            group.iter().any(|plan| wanted.iter().any(|name| plan.name.starts_with(name.as_str())))
-        };
+        let is_wanted =
+            |group: &Group| group.iter().any(|plan| wanted.iter().any(|name| plan.name.starts_with(name)));
         let names: Vec<String> = groups.iter().flatten().map(|plan| plan.name.clone()).collect();
         let chosen: Vec<Group> = groups.into_iter().filter(is_wanted).collect();
-        if chosen.is_empty()
-            && !wanted
-                .iter()
-                .all(|name| "undisturbed".starts_with(name.split('/').next().unwrap_or_default()))
-        {
-            return Err(anyhow!("no plan is called {}: there are {}", wanted.join(" or "), names.join(", ")));
+        if chosen.is_empty() {
+            bail!("no plan is called {}: there are {}", wanted.join(" or "), names.join(", "));
         }
         Ok(chosen)
     }
@@ -400,17 +399,4 @@ fn rights(setting: &Setting) -> Vec<Rule> {
     let roles: Vec<&Value> =
         objects.iter().filter(|one| is_kind(one, ["Role", "ClusterRole"])).filter(is_bound).collect();
     Rule::of(&roles)
-}
-
-/// A finding that is rarely seen is no error.
-pub(super) fn weighed(
-    mut findings: Vec<kubewright_trial::finding::Folded>,
-) -> Vec<kubewright_trial::finding::Folded> {
-    for one in &mut findings {
-        if one.seen.1 > 2 && one.seen.0 == 1 {
-            one.severity = one.severity.min(Severity::Warning);
-        }
-    }
-    findings.sort_by_key(|one| (one.is_known, std::cmp::Reverse(one.severity), one.finding.check));
-    findings
 }

@@ -9,7 +9,7 @@ use kubewright_cluster::{
     journal::{Journal, Written},
     recording,
 };
-use kubewright_trial::story::{Did, ObjectId, Request, Who, Write, is_upkeep};
+use kubewright_trial::story::{Did, ObjectId, Request, Who, Write};
 
 /// The user of the administrator's token.
 const ADMINISTRATOR: &str = "kubernetes-admin";
@@ -80,10 +80,4 @@ impl Witness {
             struck: one.fault.is_some(),
         }
     }
-}
-
-/// How often somebody has written what is no upkeep.
-pub(super) fn activity(journal: &Journal) -> u64 {
-    let is_work = |one: &Written| !is_upkeep(&one.collection) && !one.collection.ends_with("/nodes");
-    journal.forgotten() + journal.written(is_work).len() as u64
 }

@@ -25,7 +25,7 @@ use crate::{
     output::print,
     project::{ProjectArgs, Usage},
     stand::{
-        manifests::Inputs,
+        manifests::{self, Inputs},
         program::OperatorCommand,
         webhooks::{self, Webhooks},
     },
@@ -182,7 +182,7 @@ pub(crate) async fn trial(args: &TrialArgs) -> anyhow::Result<ExitCode> {
     let sources = sources::find(&args.manifests, &args.samples, &args.program, &args.project)?;
     let inputs = Inputs { needed: sources.needed, given: sources.samples };
     let account = match &args.service_account {
-        Some(text) => named_account(text)?,
+        Some(text) => manifests::named_account(text)?,
         None => inputs.account()?,
     };
     let command = sources.command.with_environment(inputs.environment());
@@ -310,15 +310,6 @@ fn form(path: &Path) -> anyhow::Result<Form> {
     }
 }
 
-fn named_account(text: &str) -> anyhow::Result<(String, String)> {
-    match text.split_once('/') {
-        Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() => {
-            Ok((namespace.to_owned(), name.to_owned()))
-        }
-        _ => bail!(Usage(format!("service account {text:?} is no NAMESPACE/NAME"))),
-    }
-}
-
 fn report(setting: &Setting, tried: Tried, baseline: &[String], took: Duration, cpu_seconds: f64) -> Report {
     Report {
         operator: setting.command.text(),
@@ -328,7 +319,7 @@ fn report(setting: &Setting, tried: Tried, baseline: &[String], took: Duration, 
         left: tried.left,
         seconds: took.as_secs_f64(),
         cpu_seconds,
-        findings: conduct::weighed(tried.findings.folded(baseline)),
+        findings: tried.findings.folded(baseline),
         volatile: tried.volatile,
         warnings: tried.warnings,
     }

@@ -20,13 +20,13 @@ use tokio::time::{Instant, sleep};
 use super::{
     Pace, Setting, WebhookPort,
     acts::{Acted, Actor},
-    evidence::{Witness, activity},
+    evidence::Witness,
     rules,
 };
 use crate::{
     access::ClusterArgs,
     run::account::Account,
-    stand::{Stand, program::Running},
+    stand::{Stand, activity, program::Running},
 };
 
 /// How often it is looked whether all is at rest.
@@ -124,7 +124,7 @@ async fn on(
     let requests = witness.requests(cluster);
     let writes = witness.writes(journal);
     let recording = Recording::of_journal(journal);
-    let story = Story { plan: plan.clone(), steps, writes, requests, lives, recording: None };
+    let story = Story { plan: plan.clone(), steps, writes, requests, lives };
     Ok(Run { story, recording, warnings, samples, ports })
 }
 

@@ -2,7 +2,7 @@
 
 mod requests;
 mod rights;
-pub mod states;
+mod states;
 mod timeline;
 mod writes;
 

@@ -6,16 +6,9 @@ use super::Scene;
 use crate::{
     finding::{Check, Finding},
     plan::{Act, Desired},
-    state::{Difference, State, differences},
+    state::{ADDITION, Difference, OWNER, differences},
     story::{ObjectId, Rest, Who},
 };
-
-/// What the trial adds to objects of the operator: a label and an annotation of this name, an owner of this name.
-pub const ADDITION: &str = "trial.kubewright.dev/note";
-/// How what the trial itself writes into metadata begins.
-const DOMAIN: &str = "trial.kubewright.dev/";
-/// Its owner.
-pub const OWNER: &str = "trial-owner";
 
 pub(super) fn judge(scene: &Scene<'_>) -> Vec<Finding> {
     if scene.passed.rest != Rest::Quiet || scene.step.act == Act::Wait {
@@ -107,28 +100,6 @@ fn removed_additions(scene: &Scene<'_>) -> Vec<Finding> {
     found
 }
 
-/// A state without what the trial itself has added.
-fn without_additions(state: &State) -> State {
-    let mut state = state.clone();
-    for object in state.values_mut() {
-        let Some(metadata) = object["metadata"].as_object_mut() else { continue };
-        for map in ["labels", "annotations"] {
-            let Some(entries) = metadata.get_mut(map).and_then(Value::as_object_mut) else { continue };
-            entries.retain(|name, _| !name.starts_with(DOMAIN));
-            if entries.is_empty() {
-                metadata.remove(map);
-            }
-        }
-        if let Some(owners) = metadata.get_mut("ownerReferences").and_then(Value::as_array_mut) {
-            owners.retain(|owner| owner["name"] != OWNER);
-            if owners.is_empty() {
-                metadata.remove("ownerReferences");
-            }
-        }
-    }
-    state
-}
-
 /// What is still there after the samples were deleted.
 fn left(scene: &Scene<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
@@ -159,7 +130,7 @@ fn left(scene: &Scene<'_>) -> Vec<Finding> {
     // What hangs on a stranger's object stays with it.
     let is_comparable = found.is_empty() && !scene.has_stranger();
     if let (true, Some(expected)) = (is_comparable, scene.known.expected.get(&Desired::Nothing)) {
-        let all = differences(expected, &without_additions(state), &scene.known.volatile);
+        let all = differences(expected, state, &scene.known.volatile);
         // What is gone that stayed in another run is no loss.
         let is_left =
             |one: &Difference| !strangers(&one.id) && (!one.field.is_empty() || one.reached.is_some());
@@ -190,7 +161,7 @@ fn differing(scene: &Scene<'_>) -> Vec<Finding> {
     if scene.has_stranger() {
         return Vec::new();
     }
-    let mut all = differences(expected, &without_additions(&scene.passed.state), &scene.known.volatile);
+    let mut all = differences(expected, &scene.passed.state, &scene.known.volatile);
     // That has a check of its own.
     all.retain(|one| one.reached.as_deref() != Some("\"<not current>\""));
     let mut found = Vec::new();

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use super::{Scene, timeline::changed};
 use crate::{
     finding::{Check, Finding},
     plan::Act,
+    state::is_ready,
     story::{Did, ObjectId, Rest, Who, Write, is_upkeep},
 };
 
@@ -52,21 +51,6 @@ fn restless(scene: &Scene<'_>) -> Option<Finding> {
     })
 }
 
-/// Whether a status says that all is done.
-fn claims(object: &Value) -> bool {
-    let status = &object["status"];
-    let generation = &object["metadata"]["generation"];
-    let is_current = |observed: &Value| observed.is_null() || observed == generation;
-    let is_true = |condition: &Value| {
-        matches!(condition["type"].as_str(), Some("Ready" | "Available"))
-            && condition["status"] == "True"
-            && is_current(&condition["observedGeneration"])
-    };
-    is_current(&status["observedGeneration"])
-        && (status["ready"] == true
-            || status["conditions"].as_array().is_some_and(|all| all.iter().any(is_true)))
-}
-
 /// The status says that all is done, and then the operator makes more.
 fn ahead(scene: &Scene<'_>) -> Option<Finding> {
     if !matches!(scene.step.act, Act::Create(_)) || scene.step.disturbance.is_some() {
@@ -76,7 +60,9 @@ fn ahead(scene: &Scene<'_>) -> Option<Finding> {
     for write in work(scene).filter(|write| write.by == Who::Program) {
         let is_sample = scene.known.samples.contains(&write.id);
         if is_sample {
-            claim = claims(&write.object).then(|| claim.unwrap_or(write));
+            let generation = &write.object["metadata"]["generation"];
+            let is_ready = is_ready(&write.object["status"], |observed| observed == generation);
+            claim = is_ready.then(|| claim.unwrap_or(write));
         } else if let (Some(claim), Did::Create) = (claim, write.did) {
             return Some(Finding {
                 check: Check::StatusAhead,

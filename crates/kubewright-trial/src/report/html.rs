@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::Report;
+use super::{Report, escaped};
 use crate::finding::{Check, Folded};
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}\
@@ -11,22 +11,6 @@ td,th{border:1px solid #8886;padding:.25rem .5rem;text-align:left;vertical-align
 pre{background:#8882;padding:.75rem;overflow:auto}code{font-family:ui-monospace,monospace}\
 .error{border-left:.4rem solid #c33;padding-left:.6rem}.warning{border-left:.4rem solid #c80;padding-left:.6rem}\
 .note{border-left:.4rem solid #58a;padding-left:.6rem}";
-
-/// Text in HTML.
-fn escaped(text: &str) -> String {
-    let mut all = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => all += "&amp;",
-            '<' => all += "&lt;",
-            '>' => all += "&gt;",
-            '"' => all += "&quot;",
-            '\'' => all += "&#39;",
-            other => all.push(other),
-        }
-    }
-    all
-}
 
 impl Report {
     /// As one HTML file.

@@ -2,25 +2,8 @@
 
 use std::fmt::Write;
 
-use super::Report;
+use super::{Report, escaped};
 use crate::finding::{Check, Severity};
-
-/// Text in XML 1.0, without what it cannot hold.
-fn escaped(text: &str) -> String {
-    let mut all = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => all += "&amp;",
-            '<' => all += "&lt;",
-            '>' => all += "&gt;",
-            '"' => all += "&quot;",
-            '\n' | '\t' => all.push(letter),
-            control if control.is_control() => all.push('\u{fffd}'),
-            other => all.push(other),
-        }
-    }
-    all
-}
 
 impl Report {
     /// As JUnit's XML. Errors and warnings that the baseline does not have fail; notes are printed.

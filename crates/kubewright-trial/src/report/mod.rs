@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::finding::{Check, Folded, Severity};
+use crate::finding::{Folded, Severity};
 
 /// Report of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -37,12 +37,6 @@ impl Report {
         self.findings.iter().filter(|one| !one.is_known).map(|one| one.severity).max()
     }
 
-    /// Whether a check has found something.
-    #[must_use]
-    pub fn has(&self, check: Check) -> bool {
-        self.findings.iter().any(|one| one.finding.check == check)
-    }
-
     /// The command that runs a finding's plan again.
     #[must_use]
     pub fn again(&self, finding: &Folded) -> String {
@@ -56,6 +50,24 @@ impl Report {
     pub fn json(&self) -> serde_json::Result<String> {
         serde_json::to_string_pretty(self)
     }
+}
+
+/// Text in HTML and in XML 1.0, without the control characters that these cannot hold.
+fn escaped(text: &str) -> String {
+    let mut all = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => all += "&amp;",
+            '<' => all += "&lt;",
+            '>' => all += "&gt;",
+            '"' => all += "&quot;",
+            '\'' => all += "&#39;",
+            '\n' | '\t' => all.push(letter),
+            control if control.is_control() => all.push('\u{fffd}'),
+            other => all.push(other),
+        }
+    }
+    all
 }
 
 mod html;
