@@ -13,7 +13,8 @@ use crate::running::Running;
 /// What `cargo xtask differ` is told.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The kubeconfig of a real Kubernetes, on which nothing else works: no controllers, no nodes
+    /// The kubeconfig of a real Kubernetes, on which nothing else works: no controllers, no nodes. With `--controllers`
+    /// kube-controller-manager, kube-scheduler and two simulated nodes of kwok do
     #[arg(long, value_name = "FILE")]
     reference: PathBuf,
     /// The version of Kubernetes that it is
@@ -37,6 +38,12 @@ pub(crate) struct Options {
     /// Fold only what is answered otherwise first in each conversation
     #[arg(long)]
     first: bool,
+    /// Compare the controllers, by stories of what a user and a kubelet do, instead of the API
+    #[arg(long)]
+    controllers: bool,
+    /// How many conversations or stories are held side by side (default: 4, and 32 stories)
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
     /// A folder for the shortest conversation of each sort of difference, for `tests/golden/golden.py record`
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -54,7 +61,12 @@ pub(crate) fn differ(options: &Options) -> Result<()> {
     let kubeconfig = folder.join("kubeconfig");
     let log = folder.join("up.log");
     let mut up = Command::new(built.join("kubewright"));
-    up.args(["up", "--quiet", "--nodes", "0", "--port", "0", "--controllers", "namespace-controller"]);
+    up.args(["up", "--quiet", "--port", "0"]);
+    if options.controllers {
+        up.args(["--nodes", "2"]);
+    } else {
+        up.args(["--nodes", "0", "--controllers", "namespace-controller"]);
+    }
     up.args(["--kubernetes-version", &options.kubernetes_version]).arg("--kubeconfig").arg(&kubeconfig);
     let mut up = Running::start(&mut up, &log)?;
     eventually("the control plane is ready", || {
@@ -74,8 +86,15 @@ fn compared(program: &Path, options: &Options, kubeconfig: &Path) -> Command {
     if let Some(kinds) = &options.kinds {
         differ.args(["--kinds", kinds]);
     }
-    for (name, is_given) in [("--show", options.show), ("--order", options.order), ("--first", options.first)]
-    {
+    let jobs = options.jobs.unwrap_or(if options.controllers { 32 } else { 4 });
+    differ.args(["--jobs", &jobs.to_string()]);
+    let given = [
+        ("--show", options.show),
+        ("--order", options.order),
+        ("--first", options.first),
+        ("--controllers", options.controllers),
+    ];
+    for (name, is_given) in given {
         if is_given {
             differ.arg(name);
         }

@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use k8s_openapi::api::rbac::v1::ClusterRole;
+use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule};
+use kube::api::ObjectMeta;
 use kubewright_identity::authz::aggregation::aggregate;
 use kubewright_runtime::{Context, Controller, Error, Key, Outcome, Reconciler};
 use parking_lot::Mutex;
@@ -41,18 +42,24 @@ impl Reconciler for Aggregator {
             return Ok(Outcome::Done);
         };
         let Some(rules) = plan(&role, &ctx.list::<ClusterRole>(None)) else { return Ok(Outcome::Done) };
-        match ctx.patch::<ClusterRole>(key, json!({"rules": rules})).await {
-            Err(error) if error.is_not_found() => Ok(Outcome::Done),
-            written => written.map(|_| Outcome::Done),
-        }
+        ctx.apply(&applied(key, rules)).await?;
+        Ok(Outcome::Done)
     }
 }
 
+/// What is applied to a role that should have these rules. Where there are none, nothing is: rules that somebody else wrote stay
+/// (`applyClusterRoles`).
+fn applied(key: &Key, rules: Vec<PolicyRule>) -> ClusterRole {
+    let metadata = ObjectMeta { name: Some(key.name.clone()), ..ObjectMeta::default() };
+    ClusterRole { metadata, rules: (!rules.is_empty()).then_some(rules), ..ClusterRole::default() }
+}
+
 /// The rules that `role` should have, when it has others.
-fn plan(role: &ClusterRole, all: &[Arc<ClusterRole>]) -> Option<Value> {
+fn plan(role: &ClusterRole, all: &[Arc<ClusterRole>]) -> Option<Vec<PolicyRule>> {
     let all: Vec<Value> = all.iter().map(|role| json!(**role)).collect();
     let rules = json!(aggregate(&json!(role), &all)?);
-    (rules != json!(role.rules.clone().unwrap_or_default())).then_some(rules)
+    let rules: Vec<PolicyRule> = kubewright_objects::from_value(rules).ok()?;
+    (rules != role.rules.clone().unwrap_or_default()).then_some(rules)
 }
 
 #[cfg(test)]
@@ -72,8 +79,16 @@ mod tests {
         let empty = role(whole.clone());
         let rules = plan(&empty, &[Arc::clone(&part), Arc::clone(&empty)]).expect("rules");
         let mut made = whole;
-        made["rules"] = rules;
+        made["rules"] = json!(rules);
         assert_eq!(plan(&role(made), &[part]), None);
         assert_eq!(plan(&empty, &[]), None);
+    }
+
+    #[test]
+    fn where_no_role_is_meant_no_rules_are_applied() {
+        let key = Key::cluster_scoped("whole");
+        assert_eq!(json!(applied(&key, Vec::new())).get("rules"), None);
+        let rule = PolicyRule { verbs: vec!["get".into()], ..PolicyRule::default() };
+        assert_eq!(applied(&key, vec![rule.clone()]).rules, Some(vec![rule]));
     }
 }

@@ -15,7 +15,7 @@ use kubewright_runtime::{Context, Controller, Error, Event, EventType, Key, Outc
 use crate::endpoint_slices::desired::{Desired, Group, Identity, Ports};
 use crate::endpoint_slices::plan::{Plan, is_same, prefix};
 use crate::endpoint_slices::{
-    MANAGED_BY, SERVICE_NAME, act, endpoints as endpoints_of, service_of, slices_of,
+    MANAGED_BY, SERVICE_NAME, act, changes_slices, endpoints as endpoints_of, service_of, slices_of,
 };
 use crate::endpoints::subsets::{pack, unpack};
 use crate::services::{Family, TRIGGER_TIME};
@@ -44,6 +44,7 @@ pub(crate) fn controller() -> Controller {
             Event::Create(one) | Event::Delete(one) | Event::Generic(one) => !has_selector(one),
         }))
         .watches(|slice: &EndpointSlice| service_of(slice, MANAGER).into_iter().collect())
+        .predicate(changes_slices())
 }
 
 fn is_mirrored(endpoints: &Endpoints) -> bool {
@@ -185,11 +186,15 @@ fn named_as(mut slice: EndpointSlice, old: &EndpointSlice) -> EndpointSlice {
     slice
 }
 
-/// A slice that would be deleted is written over instead of making another of its family.
+/// A slice that would be deleted is written over instead of making another of its family. It was to have a generated name, and
+/// still says so.
 fn recycle(plan: &mut Plan) {
-    for slice in std::mem::take(&mut plan.create) {
+    for mut slice in std::mem::take(&mut plan.create) {
         match plan.delete.iter().position(|old| old.address_type == slice.address_type) {
-            Some(at) => plan.update.push(named_as(slice, &plan.delete.remove(at))),
+            Some(at) => {
+                slice.metadata.name = plan.delete.remove(at).metadata.name.clone();
+                plan.update.push(slice);
+            }
             None => plan.create.push(slice),
         }
     }
@@ -300,6 +305,7 @@ mod tests {
         let plan = planned(&changed, there);
         assert_eq!((plan.create.len(), plan.update.len(), plan.delete.len()), (0, 1, 1));
         assert_eq!(plan.update[0].metadata.name.as_deref(), Some("web-0"));
+        assert_eq!(plan.update[0].metadata.generate_name.as_deref(), Some("web-"));
         assert_eq!(plan.delete[0].address_type, "IPv6");
     }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Pod, PodResourceClaim};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::Api;
@@ -12,6 +13,7 @@ use kubewright_objects::devices::{ResourceClaim, ResourceClaimTemplate};
 use kubewright_runtime::{
     Context, Controller, Error, Event, EventType, Key, Outcome, Predicate, Reconciler, owner,
 };
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 /// Which claim of its pod a claim was made for.
@@ -24,10 +26,12 @@ const USERS: usize = 256;
 const OF_TEMPLATE: &str = "template/";
 /// The longest start of a generated name: a name has 63 characters, five of which are random.
 const LONGEST_BASE: usize = 57;
+/// How long a claim that was made is taken to be there.
+const REMEMBERED: SignedDuration = SignedDuration::from_secs(60);
 
 /// Two controllers: of pods that need claims, and of claims that are no longer needed.
 pub(crate) fn controllers() -> Vec<Controller> {
-    let for_pods = Controller::new("resource-claim-controller", OfPods)
+    let for_pods = Controller::new("resource-claim-controller", OfPods::default())
         .event_source("resource_claim")
         .for_kind::<Pod>()
         .predicate(Predicate::of(|event: &Event<'_, Pod>| match event {
@@ -35,7 +39,7 @@ pub(crate) fn controllers() -> Vec<Controller> {
             Event::Update { old, new } => has_claims(new) && (named_node(old) != named_node(new)),
             _ => false,
         }))
-        // A claim that somebody deletes is made again.
+        // A claim that somebody deletes is made again, unless it was made a moment ago.
         .watches(|claim: &ResourceClaim| pod_of(claim).map(|(key, _)| key).into_iter().collect())
         .predicate(Predicate::of(|event: &Event<'_, ResourceClaim>| matches!(event, Event::Delete(_))))
         .watches(|template: &ResourceClaimTemplate| {
@@ -113,25 +117,50 @@ fn is_done(pod: &Pod) -> bool {
         || (pod.metadata.deletion_timestamp.is_some() && named_node(pod).is_empty())
 }
 
-struct OfPods;
+#[derive(Default)]
+struct OfPods {
+    made: Made,
+}
+
+/// The claims that were made a moment ago. Upstream these are there, whatever became of them (`claimCache`): one that somebody
+/// deletes then is not made again before something else leads to its pod.
+#[derive(Default)]
+struct Made(Mutex<BTreeMap<Key, Timestamp>>);
+
+impl Made {
+    fn remember(&self, claim: Key, now: Timestamp) {
+        let mut made = self.0.lock();
+        made.retain(|_, at| is_recent(*at, now));
+        made.insert(claim, now);
+    }
+
+    fn knows(&self, claim: &Key, now: Timestamp) -> bool {
+        self.0.lock().get(claim).is_some_and(|at| is_recent(*at, now))
+    }
+}
+
+fn is_recent(at: Timestamp, now: Timestamp) -> bool {
+    now.duration_since(at) < REMEMBERED
+}
 
 impl Reconciler for OfPods {
     async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
-        let Some(template) = key.name.strip_prefix(OF_TEMPLATE) else { return sync(ctx, key).await };
+        let made = &self.made;
+        let Some(template) = key.name.strip_prefix(OF_TEMPLATE) else { return sync(ctx, key, made).await };
         for pod in pods_of_template(ctx, key.namespace.as_deref(), template) {
-            sync(ctx, &Key::of(&*pod)).await?;
+            sync(ctx, &Key::of(&*pod), made).await?;
         }
         Ok(Outcome::Done)
     }
 }
 
-async fn sync(ctx: &Context, key: &Key) -> Result<Outcome, Error> {
+async fn sync(ctx: &Context, key: &Key, made: &Made) -> Result<Outcome, Error> {
     let pod = ctx.get::<Pod>(key).filter(|pod| pod.metadata.deletion_timestamp.is_none() && !is_done(pod));
     let Some(pod) = pod.filter(|pod| has_claims(pod)) else { return Ok(Outcome::Done) };
     let mut names: BTreeMap<String, String> = BTreeMap::new();
     for wanted in pod_claims(&pod) {
-        match provide(ctx, &pod, wanted).await {
-            Ok(made) => names.extend(made.map(|name| (wanted.name.clone(), name))),
+        match provide(ctx, &pod, wanted, made).await {
+            Ok(new) => names.extend(new.map(|name| (wanted.name.clone(), name))),
             Err(why) => {
                 let note = format!("PodResourceClaim {}: {why}", wanted.name);
                 ctx.event(&*pod, EventType::Warning, "FailedResourceClaimCreation", &note);
@@ -165,14 +194,24 @@ fn statuses(pod: &Pod, made: &BTreeMap<String, String>) -> Vec<Value> {
 }
 
 /// Sees to it that there is a claim; gives its name where the pod does not tell it yet.
-async fn provide(ctx: &Context, pod: &Pod, wanted: &PodResourceClaim) -> Result<Option<String>, String> {
+async fn provide(
+    ctx: &Context,
+    pod: &Pod,
+    wanted: &PodResourceClaim,
+    made: &Made,
+) -> Result<Option<String>, String> {
+    let now = ctx.world().clock.now();
     let Some(template_name) = &wanted.resource_claim_template_name else { return Ok(None) };
     let namespace = pod.metadata.namespace.clone().unwrap_or_default();
     match recorded_claims(pod).get(wanted.name.as_str()) {
         Some(None) => return Ok(None),
         Some(Some(name)) => {
-            let there = ctx.get::<ResourceClaim>(&Key::namespaced(namespace.clone(), *name));
-            if there.is_some_and(|claim| owner::is_controlled_by(&*claim, pod)) {
+            let key = Key::namespaced(namespace.clone(), *name);
+            let there = match ctx.get::<ResourceClaim>(&key) {
+                Some(claim) => owner::is_controlled_by(&*claim, pod),
+                None => made.knows(&key, now),
+            };
+            if there {
                 return Ok(None);
             }
         }
@@ -197,7 +236,10 @@ async fn provide(ctx: &Context, pod: &Pod, wanted: &PodResourceClaim) -> Result<
         ));
     };
     match ctx.create(&claim(pod, wanted, &template)).await {
-        Ok(made) => Ok(made.metadata.name),
+        Ok(claim) => {
+            made.remember(Key::of(&claim), now);
+            Ok(claim.metadata.name)
+        }
         Err(error) => {
             let message = error.status().map_or_else(|| error.to_string(), |status| status.message.clone());
             Err(format!("create ResourceClaim : {message}"))

@@ -53,10 +53,16 @@ impl Shaper {
     /// One object.
     ///
     /// # Errors
-    /// 500 when a list is wanted.
+    /// 406 when a list is wanted; of a custom object 500, as Go takes every unstructured object for a list at first.
     pub fn object(&self, bytes: Bytes) -> Result<Bytes, ApiError> {
         match self.shape {
-            Shape::MetadataList(_) => Err(ApiError::unexplained("content is not a list")),
+            Shape::MetadataList(_) if self.kind.custom.is_some() => {
+                Err(ApiError::unexplained("content is not a list"))
+            }
+            Shape::MetadataList(_) => Err(not_acceptable(&format!(
+                "you requested PartialObjectMetadataList, but the requested object is not a list (*{})",
+                go_type(&self.kind)
+            ))),
             _ => Ok(self.clone().event(bytes)),
         }
     }
@@ -135,18 +141,10 @@ impl Shaper {
         let head = match self.shape {
             Shape::Object | Shape::Discovery(_) => list.head(),
             Shape::Metadata(_) => {
-                let of = match (&self.kind.custom, self.kind.group.split('.').next()) {
-                    (Some(_), _) => "unstructured.Unstructured".to_owned(),
-                    (None, None | Some("")) => format!("core.{}", self.kind.kind),
-                    (None, Some(group)) => format!("{group}.{}", self.kind.kind),
-                };
-                return Err(ApiError::new(
-                    StatusCode::NOT_ACCEPTABLE,
-                    "NotAcceptable",
-                    format!(
-                        "you requested PartialObjectMetadata, but the requested object is a list (*{of}List)"
-                    ),
-                ));
+                return Err(not_acceptable(&format!(
+                    "you requested PartialObjectMetadata, but the requested object is a list (*{}List)",
+                    go_type(&self.kind)
+                )));
             }
             Shape::MetadataList(version) => format!(
                 r#"{{"kind":"PartialObjectMetadataList","apiVersion":"{}","metadata":{},"items":["#,
@@ -161,11 +159,19 @@ impl Shaper {
             ),
         };
         let mut rope = Rope::default();
-        // The table of definitions is made by a converter that has no list of rows before it has a row.
-        let no_rows = matches!(self.shape, Shape::Table(_))
-            && self.kind.behaviour.role == Role::Definition
-            && list.entries.is_empty();
-        let head = if no_rows { head.replace("\"rows\":[", "\"rows\":null}") } else { head };
+        // These tables are made by converters that have no list of rows before they have a row.
+        let made_late = self.kind.behaviour.role == Role::Definition || self.kind.columns.are_default();
+        let made_late = match self.shape {
+            Shape::Table(_) => made_late,
+            Shape::MetadataList(_) => true,
+            _ => false,
+        };
+        let no_rows = made_late && list.entries.is_empty();
+        let head = if no_rows {
+            head.replace("\"rows\":[", "\"rows\":null}").replace("\"items\":[", "\"items\":null}")
+        } else {
+            head
+        };
         rope.copy(head.as_bytes());
         Ok(Pieces { shaper: self, entries: list.entries.into_iter(), is_first: true, ended: no_rows, rope })
     }
@@ -214,6 +220,20 @@ impl Shaper {
         }
         Value::Object(row)
     }
+}
+
+/// The type that Go prints for objects of a kind: built-in ones are at hand in Kubernetes' internal version.
+fn go_type(kind: &Kind) -> String {
+    let package = match kind.group.split('.').next() {
+        _ if kind.custom.is_some() => return "unstructured.Unstructured".to_owned(),
+        None | Some("" | "events") => "core",
+        Some(group) => group,
+    };
+    format!("{package}.{}", kind.kind)
+}
+
+fn not_acceptable(why: &str) -> ApiError {
+    ApiError::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", why)
 }
 
 /// The metadata of a table of one object: its version, where it has one.

@@ -84,6 +84,8 @@ pub struct Behaviour {
     pub is_cached: bool,
     /// The annotations by which its version tells what others have fields for: its metadata alone is told without them.
     pub annotations_of_version: &'static [&'static str],
+    /// Whether an object that has no name gets one of the server.
+    pub names_itself: bool,
     /// Whether an update of an object that is not there creates it.
     pub create_on_update: bool,
     /// Whether a configuration that is applied to the status of an object that is not there creates it.
@@ -96,6 +98,8 @@ pub struct Behaviour {
     pub orphans_by_default: bool,
     /// Whether a deletion is answered with the object instead of a Status.
     pub deletion_answers_object: bool,
+    /// Whether what is served as `/status` cannot be shown as a table.
+    pub status_has_no_table: bool,
 }
 
 impl Role {
@@ -127,12 +131,14 @@ impl Behaviour {
         has_dependents: true,
         is_cached: true,
         annotations_of_version: &[],
+        names_itself: false,
         create_on_update: false,
         create_on_status_apply: false,
         conditional_update: false,
         metadata_of_status_writes: &["annotations", "finalizers", "labels", "ownerReferences"],
         orphans_by_default: false,
         deletion_answers_object: false,
+        status_has_no_table: false,
     };
 
     /// Of a custom resource.

@@ -66,6 +66,13 @@ pub fn draft(kind: &Kind, mut object: Value) -> Draft<Summary> {
     Draft { bytes, revision_at, tag }
 }
 
+/// The same of a new object of which less is stored than is read (`Rules::lacks_defaults`).
+#[must_use]
+pub fn lacking(kind: &Kind, object: Value) -> Draft<Summary> {
+    let tag = Arc::new(Summary::lacking(kind, &object));
+    Draft { tag, ..draft(kind, object) }
+}
+
 /// Writes numbers as Go's encoder does once it has read them: `5.0` is `5`, and what 64 bits with a sign do not hold is a
 /// double (`k8s.io/apimachinery/pkg/util/json`).
 pub fn whole_numbers(value: &mut Value) {
@@ -185,15 +192,17 @@ pub(super) fn is_as_read(custom: &Custom, entry: &Entry<Summary>) -> bool {
 /// Whether a write of what was read of a stored entry may make other bytes of it: it is stored in another version than objects
 /// are today or than is written, or something was read that is not stored.
 pub fn is_outdated(kind: &Kind, entry: &Entry<Summary>) -> bool {
-    kind.custom.as_ref().is_some_and(|custom| {
-        let stored = stored_version(&entry.bytes);
-        stored != custom.versions.storage() || stored != kind.version || !is_as_read(custom, entry)
-    })
+    let Some(custom) = &kind.custom else { return entry.tag.is_lacking() };
+    let stored = stored_version(&entry.bytes);
+    stored != custom.versions.storage() || stored != kind.version || !is_as_read(custom, entry)
 }
 
 /// Whether a draft makes the bytes that are stored: a write of it is none
 /// (`k8s.io/apiserver/pkg/storage/etcd3/store.go`, `GuaranteedUpdate`).
 pub fn is_stored_as(draft: &Draft<Summary>, entry: &Entry<Summary>) -> bool {
+    if entry.tag.is_lacking() && !draft.tag.is_lacking() {
+        return false;
+    }
     let Some((before, after)) = draft.revision_at.and_then(|at| draft.bytes.split_at_checked(at)) else {
         return false;
     };

@@ -363,7 +363,7 @@ impl Kind {
         }
     }
 
-    /// An object that nobody has written anything to, without metadata and status: of built-in kinds it has the fields that
+    /// An object that nobody has written anything to, without metadata: of built-in kinds it has the fields that
     /// Go writes even when they are empty. Nobody owns them for having been the first to write them.
     #[must_use]
     pub fn blank(&self) -> &Value {
@@ -373,7 +373,7 @@ impl Kind {
                 && self.schema().decode(&mut blank).is_ok()
                 && let Value::Object(members) = &mut blank
             {
-                members.retain(|member, _| !matches!(&**member, "metadata" | "status"));
+                members.retain(|member, _| member != "metadata");
             }
             blank
         })

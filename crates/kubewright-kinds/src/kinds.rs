@@ -80,6 +80,12 @@ impl Kinds {
     pub fn in_version<'a>(&'a self, group: &'a str, version: &'a str) -> impl Iterator<Item = &'a Arc<Kind>> {
         self.ordered.iter().filter(move |kind| kind.group == group && kind.version == version)
     }
+
+    /// Whether kube-apiserver itself serves a group: it answers then for all that is below it, whatever the version.
+    #[must_use]
+    pub fn has_built_in_group(&self, group: &str) -> bool {
+        group.is_empty() || self.ordered.iter().any(|kind| kind.group == group && kind.custom.is_none())
+    }
 }
 
 /// Where a kind is served: group, version and plural.

@@ -51,6 +51,16 @@ impl Summary {
         }
     }
 
+    /// The same of an object that is read with more than is stored of it.
+    pub(super) fn lacking(kind: &Kind, object: &Value) -> Self {
+        Self { bytes: Form::Lacking, ..Self::of(kind, object) }
+    }
+
+    /// Whether what is stored lacks some of what is read.
+    pub(super) fn is_lacking(&self) -> bool {
+        self.bytes == Form::Lacking
+    }
+
     /// The summary of an object as it is shown in the version of `kind`.
     pub fn of_view(kind: &Kind, object: &Value) -> Self {
         Self::new(object, Arc::clone(kind.selectable()), Form::View)

@@ -225,14 +225,26 @@ impl ApiError {
 
     /// As [`Self::conflict`], told of the kind instead of its resource: a precondition of a deletion.
     #[must_use]
-    pub fn conflict_on_kind(kind: &impl TypeNames, name: &str, why: &str) -> Self {
-        let qualified = qualified(kind.kind(), kind.group());
+    pub fn conflict_on_kind(kind: &str, group: &str, name: &str, why: &str) -> Self {
+        let qualified = qualified(kind, group);
         Self::new(
             StatusCode::CONFLICT,
             "Conflict",
             format!("Operation cannot be fulfilled on {qualified} {name:?}: {why}"),
         )
-        .with_details(details(name, kind.group(), kind.kind()))
+        .with_details(details(name, group, kind))
+    }
+
+    /// 405 for a verb that a custom resource does not have.
+    #[must_use]
+    pub fn verb_not_supported(kind: &impl TypeNames, verb: &str) -> Self {
+        let resource = qualified(kind.plural(), kind.group());
+        Self::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "MethodNotAllowed",
+            format!("{verb} is not supported on resources of kind {resource:?}"),
+        )
+        .with_details(details("", kind.group(), kind.plural()))
     }
 
     /// 410: the resource version is older than what is kept.

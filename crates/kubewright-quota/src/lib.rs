@@ -34,6 +34,12 @@ pub type GroupResource = (String, String);
 pub fn counted(hard: &Value) -> BTreeSet<GroupResource> {
     let names: Vec<&str> = hard.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
     let mut counted: BTreeSet<GroupResource> = names.iter().filter_map(|name| named(name)).collect();
+    // Events, say: no quota counts them, though one may name them (`ignoredResources` in `pkg/quota/v1/install/registry.go`).
+    let uncharged = |(group, plural): &GroupResource| {
+        BuiltIn::all()
+            .any(|kind| kind.counted == Counted::Uncharged && kind.group == *group && kind.plural == *plural)
+    };
+    counted.retain(|resource| !uncharged(resource));
     let own_names = |kind: &&BuiltIn| {
         matches!(kind.counted, Counted::Pods | Counted::Services | Counted::Claims | Counted::Devices)
     };

@@ -23,7 +23,7 @@ fn charged(quota: &Value, object: &Value, old: Option<&Value>) -> Result<Charge,
 #[test]
 fn names_tell_what_is_counted() {
     let hard = json!({"pods": "1", "count/deployments.apps": "1", "secrets": "1", "requests.example.com/gpu": "1",
-        "gold.storageclass.storage.k8s.io/requests.storage": "1", "count/things.example.com": "1", "bogus.example.com/x": "1"});
+        "gold.storageclass.storage.k8s.io/requests.storage": "1", "count/things.example.com": "1", "count/events": "1", "bogus.example.com/x": "1"});
     let told: Vec<String> =
         counted(&hard).into_iter().map(|(group, plural)| format!("{plural}.{group}")).collect();
     assert_eq!(

@@ -15,13 +15,15 @@ pub(super) struct Column {
     kind: &'static str,
     format: &'static str,
     priority: u8,
+    /// Where the tables of a version have none.
+    description: &'static str,
 }
 
 /// The name of the object.
 pub(super) const NAME: Column = Column { format: "name", ..text("Name") };
 
 pub(super) const fn text(name: &'static str) -> Column {
-    Column { name, kind: "string", format: "", priority: 0 }
+    Column { name, kind: "string", format: "", priority: 0, description: "" }
 }
 
 pub(super) const fn integer(name: &'static str) -> Column {
@@ -42,6 +44,11 @@ impl Column {
         Self { priority: 1, ..self }
     }
 
+    /// Described so where no version of Kubernetes does.
+    pub(super) const fn described(self, description: &'static str) -> Self {
+        Self { description, ..self }
+    }
+
     /// Holds a name.
     pub(super) const fn of_names(self) -> Self {
         Self { format: "name", ..self }
@@ -53,7 +60,7 @@ impl Column {
         let of_metadata = || match self.name {
             "Name" => NAME_DESCRIPTION,
             "Created At" => CREATION_DESCRIPTION,
-            _ => "",
+            _ => self.description,
         };
         // The table of a version has each text in one line; those of metadata are known with their line breaks.
         let in_one_line = CREATION_DESCRIPTION.replace('\n', " ");

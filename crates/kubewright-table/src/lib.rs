@@ -100,6 +100,19 @@ impl Columns {
         Self(Source::Custom(custom::columns(columns)))
     }
 
+    /// Whether they are those of kinds that have no printer of their own: their table has no list of rows before it has a row.
+    #[must_use]
+    pub fn are_default(&self) -> bool {
+        match &self.0 {
+            Source::BuiltIn { printer, .. } => {
+                let names =
+                    |printer: &Printer| printer.columns.iter().map(|column| column.name).collect::<Vec<_>>();
+                names(printer) == names(&Printer::NAME_AND_CREATION)
+            }
+            Source::Custom(_) => false,
+        }
+    }
+
     /// The `columnDefinitions`.
     #[must_use]
     pub fn definitions(&self) -> Vec<Value> {

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::Columns;
 use super::age::age;
-use super::column::{NAME, integer, text as column};
+use super::column::{CREATION_DESCRIPTION, NAME, integer, text as column};
 use super::printer::Printer;
 use super::value::{at, cells, items, number, quantity, text, with_more};
 
@@ -34,6 +35,37 @@ pub const AUTOSCALERS: Printer = Printer {
         ]
     },
 };
+
+/// Prints scales of built-in kinds.
+pub const SCALES: Printer = Printer {
+    columns: &[
+        column("Name"),
+        integer("Desired").described("replicas is the desired number of instances for the scaled object."),
+        integer("Available")
+            .described("replicas is the actual number of observed instances of the scaled object."),
+        column("Age").described(CREATION_DESCRIPTION),
+    ],
+    cells: |scale, now| {
+        cells![
+            text(scale, "/metadata/name"),
+            number(scale, "/spec/replicas"),
+            number(scale, "/status/replicas"),
+            age(scale, now),
+        ]
+    },
+};
+
+/// The columns of scales of custom kinds, as a definition would tell them
+/// (`k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go`).
+#[must_use]
+pub fn columns_of_custom_scales() -> Columns {
+    let column = |name: &str, kind: &str, path: &str, description: &str| json!({"name": name, "type": kind, "jsonPath": path, "description": description});
+    Columns::custom(&[
+        column("Desired", "integer", ".spec.replicas", "Number of desired replicas"),
+        column("Available", "integer", ".status.replicas", "Number of actual replicas"),
+        column("Age", "date", ".metadata.creationTimestamp", CREATION_DESCRIPTION),
+    ])
+}
 
 /// Prints pod disruption budgets.
 pub const DISRUPTION_BUDGETS: Printer = Printer {

@@ -5,6 +5,9 @@ use serde_json::Value;
 use crate::edit::Edit;
 use crate::schema::Resource;
 
+/// How long others take to learn of what was written, in milliseconds.
+pub(crate) const MOMENT: u64 = 300;
+
 /// What a conversation is about: resources and the requests, in their order.
 #[derive(Clone, Debug)]
 pub(crate) struct Conversation {
@@ -35,7 +38,7 @@ pub(crate) enum Payload {
 }
 
 /// A request. In paths, queries and bodies `@run@` is the name of the run, `@ns@` its namespace, `@rv@` and `@uid@` what the
-/// server last said of the object at `place`, `@list@` the revision of the last list, `@continue@` its token.
+/// server last said of the object at `place`, `@uid.b@` the uid of the one that is named `b`, `@list@` the revision of the last list, `@continue@` its token.
 #[derive(Clone, Debug)]
 pub(crate) struct Ask {
     /// What it does, for coverage and for folding: `patch/apply`, `get/table`.
@@ -52,8 +55,8 @@ pub(crate) struct Ask {
     pub(crate) payload: Payload,
     /// A watch: read until the end of the conversation.
     pub(crate) stream: bool,
-    /// Others learn of what it wrote a moment later: they are given that moment.
-    pub(crate) pause: bool,
+    /// Others learn of what it wrote a moment later: they are given that moment, in milliseconds.
+    pub(crate) pause: u64,
     /// Repeated until it is answered with 200, for what a server needs a moment for.
     pub(crate) until_ok: bool,
 }
@@ -72,7 +75,7 @@ impl Ask {
             payload: Payload::None,
             stream: false,
             until_ok: false,
-            pause: false,
+            pause: 0,
         }
     }
 

@@ -34,7 +34,18 @@ static INDEX: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\.\d+|event\d+").e
 
 impl Findings {
     pub(crate) fn add(&mut self, seed: u64, at: usize, ask: &Ask, sent: &str, difference: &Difference) {
-        let sort = sort_of(ask, difference);
+        self.add_sort(seed, at, sort_of(ask, difference), sent, difference);
+    }
+
+    /// The same of a sort that is known.
+    pub(crate) fn add_sort(
+        &mut self,
+        seed: u64,
+        at: usize,
+        sort: String,
+        sent: &str,
+        difference: &Difference,
+    ) {
         let finding = self.by_sort.entry(sort.clone()).or_insert_with(|| Finding {
             sort,
             times: 0,
@@ -61,6 +72,11 @@ impl Findings {
 pub(crate) fn sort_of(ask: &Ask, difference: &Difference) -> String {
     let kind =
         if ask.place.resource.group.contains("@run@") { "custom" } else { ask.place.resource.kind.as_str() };
+    sort_of_kind(kind, difference)
+}
+
+/// The same for an object of a kind.
+pub(crate) fn sort_of_kind(kind: &str, difference: &Difference) -> String {
     let shape =
         |text: &str| VOLATILE.replace_all(&text.chars().take(160).collect::<String>(), "#").into_owned();
     format!(

@@ -1,17 +1,23 @@
 //! Holding a conversation with one server.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use anyhow::Result;
 use http::Request;
+use regex::Regex;
 use serde_json::{Value, json};
 
 use crate::conversation::{Ask, Conversation, Payload};
+use crate::proto;
 use crate::side::{Answer, Side, Stream};
 
 /// How long no event comes before a watch is taken to have said all.
 const QUIET: Duration = Duration::from_millis(300);
+
+#[expect(clippy::expect_used, reason = "a constant, compiled by each run")]
+static NAMED_UID: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"@uid\.([a-z0-9-]+)@").expect("a pattern"));
 
 /// What a request got.
 #[derive(Clone, Debug)]
@@ -64,8 +70,8 @@ pub(crate) async fn hold(side: &Side, conversation: &Conversation, run: &str) ->
             answer = side.send(request(&sent)?).await?;
             left -= 1;
         }
-        if ask.pause {
-            tokio::time::sleep(QUIET).await;
+        if ask.pause > 0 {
+            tokio::time::sleep(Duration::from_millis(ask.pause)).await;
         }
         heard.listen(ask, run, &answer);
         got.push(Some(got_of(answer, sent)));
@@ -133,7 +139,12 @@ fn request(sent: &Sent) -> Result<Request<Vec<u8>>> {
     for (name, value) in &sent.headers {
         request = request.header(name, value);
     }
-    Ok(request.body(sent.body.clone().unwrap_or_default().into_bytes())?)
+    let in_protobuf = sent
+        .headers
+        .iter()
+        .any(|(name, value)| name.eq_ignore_ascii_case("content-type") && proto::is_meant(value));
+    let body = sent.body.clone().unwrap_or_default();
+    Ok(request.body(if in_protobuf { proto::write(&body) } else { body.into_bytes() })?)
 }
 
 fn got_of(answer: Answer, sent: Sent) -> Got {
@@ -156,6 +167,7 @@ impl Heard {
         let of =
             |key: &str| last.and_then(|object| object["metadata"][key].as_str()).unwrap_or("none").to_owned();
         let fill = |text: &str| {
+            let text = NAMED_UID.replace_all(text, |found: &regex::Captures<'_>| self.uid_of(&found[1]));
             text.replace("@run@", run)
                 .replace("@ns@", run)
                 .replace("@rv@", &of("resourceVersion"))
@@ -163,7 +175,8 @@ impl Heard {
                 .replace("@list@", if self.list.is_empty() { "0" } else { &self.list })
                 .replace("@continue@", &self.token)
         };
-        let mut headers = ask.headers.clone();
+        let mut headers: Vec<(String, String)> =
+            ask.headers.iter().map(|(name, value)| (name.clone(), fill(value))).collect();
         for (name, value) in [("Accept", "application/json"), ("User-Agent", "differ/1")] {
             if ask.header_value(name).is_none() {
                 headers.push((name.to_owned(), value.to_owned()));
@@ -189,12 +202,20 @@ impl Heard {
         Sent { method: ask.method, path, headers, body }
     }
 
+    /// The uid of the object of a name, whatever its kind.
+    fn uid_of(&self, name: &str) -> String {
+        let suffix = format!("/{name}");
+        let object = self.objects.iter().find(|(key, _)| key.ends_with(&suffix)).map(|(_, object)| object);
+        object.and_then(|object| object["metadata"]["uid"].as_str()).unwrap_or("none").to_owned()
+    }
+
     fn listen(&mut self, ask: &Ask, run: &str, answer: &Answer) {
         let _ = run;
         if answer.status >= 300 {
             return;
         }
-        let Ok(body) = serde_json::from_slice::<Value>(&answer.body) else { return };
+        let read = serde_json::from_slice::<Value>(&answer.body).ok();
+        let Some(body) = read.or_else(|| proto::read(&answer.body)) else { return };
         if body["kind"].as_str().is_some_and(|kind| kind.ends_with("List")) {
             body["metadata"]["resourceVersion"].as_str().unwrap_or_default().clone_into(&mut self.list);
             body["metadata"]["continue"].as_str().unwrap_or_default().clone_into(&mut self.token);

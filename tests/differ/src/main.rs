@@ -6,6 +6,7 @@
 )]
 
 mod compare;
+mod controllers;
 mod conversation;
 mod corpus;
 mod custom;
@@ -15,6 +16,8 @@ mod hold;
 mod make;
 mod mutate;
 mod ordered;
+mod proto;
+mod roles;
 mod scenario;
 mod schema;
 mod shrink;
@@ -73,6 +76,9 @@ struct Options {
     /// Fold only the first request of each conversation that is answered otherwise: later ones often follow from it
     #[arg(long)]
     first: bool,
+    /// Compare the controllers, by stories, instead of the API
+    #[arg(long)]
+    controllers: bool,
     /// How many sorts of difference are shrunk
     #[arg(long, default_value_t = 20)]
     shrink: usize,
@@ -88,9 +94,13 @@ fn seeds(text: &str) -> Result<std::ops::Range<u64>, String> {
 #[tokio::main]
 async fn main() -> Result<()> {
     let options = Options::parse();
+    if options.controllers {
+        return controllers::run(&options).await;
+    }
     compare::ORDER.store(options.order, Ordering::Relaxed);
     let pair =
         Pair { reference: Side::of(&options.reference).await?, ours: Side::of(&options.kubeconfig).await? };
+    roles::fill(&pair.reference, &pair.ours).await?;
     let served = Served::of(&pair.reference).await.context("asking the reference what it serves")?;
     let corpus = Corpus::read(&options.corpus)?;
     let scope = Scope { maker: Maker { served: &served, corpus: &corpus }, kinds: options.kinds.clone() };

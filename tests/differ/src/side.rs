@@ -92,6 +92,27 @@ impl Side {
         Ok(Stream { status: head.status.as_u16(), lines, reader })
     }
 
+    /// Sends a request whose answer is lines, and hands each on as it comes, until the answer ends.
+    ///
+    /// # Errors
+    /// Where no answer begins, or it is a refusal.
+    pub(crate) async fn lines(&self, request: Request<Vec<u8>>, mut each: impl FnMut(&[u8])) -> Result<()> {
+        let (head, body) = self.client.send(request.map(Body::from)).await?.into_parts();
+        if !head.status.is_success() {
+            bail!("it answers {}", head.status);
+        }
+        let mut data = body.into_data_stream();
+        let mut rest = Vec::new();
+        while let Some(chunk) = data.next().await {
+            rest.extend_from_slice(&chunk?);
+            while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = rest.drain(..=end).collect();
+                each(&line);
+            }
+        }
+        Ok(())
+    }
+
     /// Gets JSON.
     ///
     /// # Errors

@@ -33,6 +33,8 @@ use std::sync::Arc;
 
 /// Subresources that are kinds of their own, which have no table.
 const COMPUTED: [&str; 3] = ["binding", "eviction", "token"];
+/// Subresources that are a part of the object, and have no table either.
+const PLAIN: [&str; 4] = ["approval", "finalize", "ephemeralcontainers", "resize"];
 
 /// A request whose body has been read.
 pub(super) struct RequestInfo<'a> {
@@ -69,6 +71,11 @@ pub(super) async fn answer(
         return Ok(answer.map(|body| body.holding(place)));
     }
     let kind = find(server, &target)?;
+    // Custom objects of all namespaces are listed and watched, and nothing else (`possiblyAcrossAllNamespacesVerbs`).
+    let everywhere = kind.namespaced() && target.namespace.is_empty();
+    if kind.custom.is_some() && everywhere && !matches!(verb, "list" | "watch") {
+        return Err(ApiError::no_such_path());
+    }
     let (parts, query) = (&incoming.parts, &incoming.query);
     // What is behind a proxy has its own rules.
     let passes = target.subresource == "proxy";
@@ -88,9 +95,7 @@ pub(super) async fn answer(
         ("watch", false) => Offer::Watch,
         ("watch", true) => Offer::CustomWatch,
         ("list", false) => Offer::List,
-        (_, false) if kind.verbs == Verbs::CreateOnly || COMPUTED.contains(&&*target.subresource) => {
-            Offer::Computed
-        }
+        (_, false) if has_no_table(&kind, &target.subresource) => Offer::Computed,
         (_, false) => Offer::Object,
         (_, true) => Offer::Custom,
     };
@@ -101,6 +106,10 @@ pub(super) async fn answer(
     };
     let outcome = match wanted {
         Ok(wanted) => answer_for(server, &kind, incoming, verb, target, wanted).await,
+        // What a definition does not enable is not there, whatever form is wanted of it.
+        Err(_) if lacks_subresource(&kind, &target.subresource) => {
+            Err(ApiError::not_found(&*kind, &target.name))
+        }
         Err(error) if verb == "patch" => {
             Err(unknown_patch(&kind, media_type(&parts.headers)).unwrap_or(error))
         }
@@ -114,13 +123,13 @@ pub(super) async fn answer(
             Ok(response)
         }
         // What no version of it can be asked to do has nothing to do with it.
-        (Some(_), Err(error))
-            if error == ApiError::method_not_allowed() || error.code == StatusCode::NOT_ACCEPTABLE =>
-        {
-            Err(error)
-        }
+        (Some(_), Err(error)) if error == ApiError::method_not_allowed() => Err(error),
         (Some(warning), Err(error)) => Err(error.with_warnings(vec![warning.to_owned()])),
     }
+}
+
+fn lacks_subresource(kind: &Kind, subresource: &str) -> bool {
+    kind.custom.is_some() && !subresource.is_empty() && kind.subresource(subresource).is_none()
 }
 
 async fn answer_for(
@@ -245,12 +254,22 @@ impl Request {
     }
 }
 
+/// Whether what is served there cannot be shown as a table: its storage has no converter to one.
+fn has_no_table(kind: &Kind, subresource: &str) -> bool {
+    kind.verbs == Verbs::CreateOnly
+        || COMPUTED.contains(&subresource)
+        || PLAIN.contains(&subresource)
+        || subresource == "status" && kind.behaviour.status_has_no_table
+}
+
 /// The kind that a target names, where it is in the right place.
 fn find(server: &ApiServer, target: &Target) -> Result<Arc<Kind>, ApiError> {
     let kinds = server.engine().kinds();
     let Some(kind) = kinds.get(&target.group, &target.version, &target.resource) else {
-        let built_in = kinds.in_version(&target.group, &target.version).any(|kind| kind.custom.is_none());
-        return Err(if built_in { ApiError::no_such_resource() } else { ApiError::no_such_path() });
+        return Err(match kinds.has_built_in_group(&target.group) {
+            true => ApiError::no_such_resource(),
+            false => ApiError::no_such_path(),
+        });
     };
     let in_place = if kind.namespaced() {
         !target.namespace.is_empty() || target.name.is_empty()
@@ -326,9 +345,20 @@ async fn objects(info: &RequestInfo<'_>) -> Result<Response<ResponseBody>, ApiEr
         }
         "delete" => info.written(verbs::delete(engine, call, &info.delete_options()?).await?),
         "deletecollection" if call.kind.verbs == Verbs::All && !everywhere => {
-            let list = ListOptions::read(info.query, call.kind, false)?;
-            info.written(verbs::delete_collection(engine, call, &list, &info.delete_options()?).await?)
+            let list = ListOptions::of_deletion(info.query, call.kind)?;
+            let (gone, warnings) =
+                verbs::delete_collection(engine, call, &list, &info.delete_options()?).await?;
+            let gone = info.shaper()?.list(gone)?.whole();
+            let mut response = respond::json(StatusCode::OK, gone, info.wanted.encoding);
+            respond::warn(&mut response, &warnings);
+            Ok(response)
         }
+        // kube-apiserver looks at the name of a custom object where it is needed, and not at the path
+        // (`k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go`).
+        "update" | "patch" if call.kind.custom.is_some() => {
+            Err(ApiError::bad_request("name must be provided"))
+        }
+        "" if call.kind.custom.is_some() => Err(ApiError::verb_not_supported(call.kind, "")),
         _ => Err(ApiError::method_not_allowed()),
     }
 }
@@ -372,8 +402,17 @@ impl RequestInfo<'_> {
 
     /// The answer to a write.
     pub(super) fn written(&self, written: Written) -> Result<Response<ResponseBody>, ApiError> {
+        self.written_as(self.call.kind, written)
+    }
+
+    /// The same where what is answered is of another kind than what was asked.
+    pub(super) fn written_as(
+        &self,
+        kind: &Arc<Kind>,
+        written: Written,
+    ) -> Result<Response<ResponseBody>, ApiError> {
         let bytes = match written.result {
-            WriteResult::Object(bytes) => self.shaper()?.object(bytes)?,
+            WriteResult::Object(bytes) => self.shaper_of(kind)?.object(bytes)?,
             WriteResult::Status(bytes) => bytes,
         };
         let mut response = respond::json(written.code, bytes, self.wanted.encoding);
@@ -456,6 +495,10 @@ impl RequestInfo<'_> {
 
     /// What brings the answer into the shape that is wanted.
     pub(super) fn shaper(&self) -> Result<Shaper, ApiError> {
+        self.shaper_of(self.call.kind)
+    }
+
+    fn shaper_of(&self, kind: &Arc<Kind>) -> Result<Shaper, ApiError> {
         let is_table = matches!(self.wanted.shape, Shape::Table(_));
         let include = match self.query.text("includeObject") {
             _ if !is_table => IncludeObject::Metadata,
@@ -469,6 +512,6 @@ impl RequestInfo<'_> {
             }
         };
         let now = self.server.engine().world().clock.now();
-        Ok(Shaper::new(self.call.kind, self.wanted.shape, include, now))
+        Ok(Shaper::new(kind, self.wanted.shape, include, now))
     }
 }

@@ -375,7 +375,12 @@ fn named(query: &Query) -> &str {
     let selectors = query.text("fieldSelector").split(',');
     let mut names =
         selectors.filter_map(|one| one.strip_prefix("metadata.name=").filter(|name| !name.contains('=')));
-    names.next().unwrap_or_default()
+    names.next().filter(|name| is_segment(name)).unwrap_or_default()
+}
+
+/// Whether a name can be a part of a path (`k8s.io/apimachinery/pkg/api/validation/path`, `IsValidPathSegmentName`).
+fn is_segment(name: &str) -> bool {
+    !matches!(name, "." | "..") && !name.contains(['/', '%'])
 }
 
 fn attributes<'a>(verb: &'a str, target: &'a Target, query: &'a Query) -> Attributes<'a> {
@@ -390,7 +395,11 @@ fn attributes<'a>(verb: &'a str, target: &'a Target, query: &'a Query) -> Attrib
         subresource: &target.subresource,
         // The path of a namespace names it as a place too, so that a role inside it can speak of it.
         namespace: if in_namespaces { &target.name } else { &target.namespace },
-        name: if lists && target.name.is_empty() { selected } else { &target.name },
+        name: if verb != "deletecollection" && lists && target.name.is_empty() {
+            selected
+        } else {
+            &target.name
+        },
         path: None,
         field_selector: if lists { query.text("fieldSelector") } else { "" },
         label_selector: if lists { query.text("labelSelector") } else { "" },

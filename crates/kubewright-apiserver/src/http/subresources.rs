@@ -1,14 +1,17 @@
 //! What is served below an object, and what is computed instead of stored.
 
+use std::sync::{Arc, LazyLock};
+
 use bytes::Bytes;
 use http::{Method, Response, StatusCode};
+use kubewright_engine::Engine;
 use kubewright_engine::admission::{self, Review};
 use kubewright_engine::request::{Call, WriteOptions, part_of, review_of};
 use kubewright_engine::verbs::{self, Member, Part, Written, scale_paths};
 use kubewright_identity::authn::review;
 use kubewright_identity::authz::{Rights, review as reviews};
 use kubewright_kinds::built_in::core::pod::POD;
-use kubewright_kinds::{Role, Subresource, encode};
+use kubewright_kinds::{BuiltIn, Kind, Role, Subresource, encode};
 use kubewright_meta::{ApiError, object};
 use serde_json::{Value, json};
 
@@ -29,7 +32,13 @@ pub(super) async fn answer(info: &RequestInfo<'_>, name: &str) -> Result<Respons
     if call.kind.custom.is_none() && !subresource.verbs().contains(&info.verb) && !asks_behind {
         return Err(ApiError::method_not_allowed());
     }
-    match subresource {
+    // The handler of custom objects asks for the verb itself (`serveStatus` and `serveScale` of `customresource_handler.go`).
+    if call.kind.custom.is_some() && !matches!(info.verb, "get" | "update" | "patch") {
+        return Err(ApiError::verb_not_supported(call.kind, info.verb));
+    }
+    // What is warned of is told with a refusal, too.
+    let mut warnings = Vec::new();
+    let answered = match subresource {
         Subresource::Status => part(info, Part::Status).await,
         Subresource::Approval => part(info, Part::Member(Member::Approval)).await,
         Subresource::Finalize => part(info, Part::Member(Member::Finalizers)).await,
@@ -40,16 +49,17 @@ pub(super) async fn answer(info: &RequestInfo<'_>, name: &str) -> Result<Respons
             Ok(response)
         }
         Subresource::Resize => part(info, Part::Member(Member::Containers)).await,
-        Subresource::Scale | Subresource::CustomScale(_) => scale(info, subresource).await,
-        Subresource::Binding => bind(info, subresource).await,
-        Subresource::Eviction => evict(info, subresource).await,
-        Subresource::Token => issue_token(info, subresource).await,
+        Subresource::Scale | Subresource::CustomScale(_) => scale(info, subresource, &mut warnings).await,
+        Subresource::Binding => bind(info, subresource, &mut warnings).await,
+        Subresource::Eviction => evict(info, subresource, &mut warnings).await,
+        Subresource::Token => issue_token(info, subresource, &mut warnings).await,
         Subresource::Log
         | Subresource::Exec
         | Subresource::Attach
         | Subresource::PortForward
         | Subresource::Proxy(_) => connect::answer(info, subresource).await,
-    }
+    };
+    answered.map_err(|error| error.with_warnings(warnings))
 }
 
 /// A subresource that is a part of the object: it is read whole and written in part.
@@ -75,21 +85,22 @@ async fn part(info: &RequestInfo<'_>, part: Part) -> Result<Response<ResponseBod
 async fn scale(
     info: &RequestInfo<'_>,
     subresource: &Subresource,
+    warnings: &mut Vec<String>,
 ) -> Result<Response<ResponseBody>, ApiError> {
     let (engine, call) = (info.server.engine(), info.call);
     let paths = scale_paths(subresource).ok_or_else(ApiError::no_such_resource)?;
     let written = match info.verb {
         "get" => {
-            let scale = Bytes::from(verbs::get_scale(engine, call, &paths).await?.to_string());
+            let version = info.query.text("resourceVersion");
+            let scale = Bytes::from(verbs::get_scale(engine, call, &paths, version).await?.to_string());
             Written { code: StatusCode::OK, result: scale.into(), warnings: Vec::new() }
         }
         "update" => {
             let options = WriteOptions::read(info.query, info.headers, "UpdateOptions")?;
-            let mut warnings = Vec::new();
             let decoded = info.decoded_of(subresource)?;
-            let scale = part_of(call, subresource, decoded, options.validation, &mut warnings)?;
+            let scale = part_of(call, subresource, decoded, options.validation, warnings)?;
             let mut written = verbs::update_scale(engine, call, &paths, scale, options).await?;
-            written.warnings.extend(warnings);
+            written.warnings.append(warnings);
             written
         }
         "patch" => {
@@ -98,72 +109,99 @@ async fn scale(
         }
         _ => return Err(ApiError::method_not_allowed()),
     };
-    let mut response = respond::json(written.code, written.result.bytes().clone(), info.wanted.encoding);
-    respond::warn(&mut response, &written.warnings);
-    Ok(response)
+    info.written_as(verbs::scale_kind(call.kind), written)
 }
 
-async fn bind(info: &RequestInfo<'_>, subresource: &Subresource) -> Result<Response<ResponseBody>, ApiError> {
+async fn bind(
+    info: &RequestInfo<'_>,
+    subresource: &Subresource,
+    warnings: &mut Vec<String>,
+) -> Result<Response<ResponseBody>, ApiError> {
     let options = WriteOptions::read(info.query, info.headers, "CreateOptions")?;
-    let mut warnings = Vec::new();
     let decoded = info.decoded_of(subresource)?;
-    let binding = part_of(info.call, subresource, decoded, options.validation, &mut warnings)?;
+    let binding = part_of(info.call, subresource, decoded, options.validation, warnings)?;
     let engine = info.server.engine();
     let review = Review::of_new(engine.as_ref(), info.call, "binding", &options);
-    verbs::bind(engine, info.call, &review, binding, &mut warnings).await?;
-    Ok(created(info, &warnings))
+    verbs::bind(engine, info.call, &review, binding, warnings).await?;
+    Ok(created(info, warnings))
 }
 
 /// Binds the pod that a Binding names, and no URL does.
-async fn bind_named(info: &RequestInfo<'_>) -> Result<Response<ResponseBody>, ApiError> {
+async fn bind_named(
+    info: &RequestInfo<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Response<ResponseBody>, ApiError> {
     let (engine, call) = (info.server.engine(), info.call);
     let kinds = engine.kinds();
     let pods = kinds.find(&POD).ok_or_else(ApiError::no_such_resource)?;
     let options = WriteOptions::read(info.query, info.headers, "CreateOptions")?;
-    let mut warnings = Vec::new();
-    let binding = part_of(call, &Subresource::Binding, info.decoded()?, options.validation, &mut warnings)?;
+    let binding = part_of(call, &Subresource::Binding, info.decoded()?, options.validation, warnings)?;
     let name = object::name(&binding).to_owned();
     if name.is_empty() {
         return Err(ApiError::bad_request("Name parameter required."));
     }
     let review = Review::of_new(engine.as_ref(), call, "", &options);
-    verbs::bind(engine, Call { kind: pods, name: &name, ..call }, &review, binding, &mut warnings).await?;
-    Ok(created(info, &warnings))
+    verbs::bind(engine, Call { kind: pods, name: &name, ..call }, &review, binding, warnings).await?;
+    Ok(created(info, warnings))
 }
 
 /// Deletes a pod on request (`k8s.io/kubernetes/pkg/registry/core/pod/storage/eviction.go`).
 async fn evict(
     info: &RequestInfo<'_>,
     subresource: &Subresource,
+    warnings: &mut Vec<String>,
 ) -> Result<Response<ResponseBody>, ApiError> {
     let create = WriteOptions::read(info.query, info.headers, "CreateOptions")?;
-    let mut warnings = Vec::new();
     let decoded = info.decoded_of(subresource)?;
-    let eviction = part_of(info.call, subresource, decoded, create.validation, &mut warnings)?;
-    verbs::evict(info.server.engine(), info.call, eviction, &create, &mut warnings).await?;
-    Ok(created(info, &warnings))
+    let eviction = part_of(info.call, subresource, decoded, create.validation, warnings)?;
+    verbs::evict(info.server.engine(), info.call, eviction, &create, warnings).await?;
+    Ok(created(info, warnings))
 }
 
 async fn issue_token(
     info: &RequestInfo<'_>,
     subresource: &Subresource,
+    warnings: &mut Vec<String>,
 ) -> Result<Response<ResponseBody>, ApiError> {
     let (engine, call) = (info.server.engine(), info.call);
     let options = WriteOptions::read(info.query, info.headers, "CreateOptions")?;
-    let mut warnings = Vec::new();
     let decoded = info.decoded_of(subresource)?;
-    let mut request = part_of(call, subresource, decoded, options.validation, &mut warnings)?;
+    let mut request = part_of(call, subresource, decoded, options.validation, warnings)?;
+    own_token_request(engine, call, &options, &mut request);
     let review = Review::of_new(engine.as_ref(), call, "token", &options);
-    admission::mutate(&review, &mut request, &mut warnings).await?;
+    admission::mutate(&review, &mut request, warnings).await?;
     let account = encode::value(call.kind, &*engine.entry(call)?);
     let snapshot = engine.snapshot();
     let lookup = |collection: &str, key: &str| snapshot.get(collection, key).map(|entry| entry.bytes.clone());
-    let issued = info.server.authenticator().issue_token(&account, &request, &lookup, &mut warnings)?;
-    admission::validate(&review, &undone(&issued, &request), &mut warnings).await?;
-    let mut response = respond::json(StatusCode::CREATED, issued.to_string().into(), info.wanted.encoding);
-    respond::warn(&mut response, &warnings);
-    Ok(response)
+    let mut issued = info.server.authenticator().issue_token(&account, &request, &lookup, warnings)?;
+    object::copy_meta(&mut issued, &request, "managedFields");
+    admission::validate(&review, &undone(&issued, &request), warnings).await?;
+    let token = Written {
+        code: StatusCode::CREATED,
+        result: Bytes::from(issued.to_string()).into(),
+        warnings: std::mem::take(warnings),
+    };
+    info.written_as(&TOKEN_REQUEST, token)
 }
+
+/// Gives the fields of a request for a token, with what it is by default, to who asks.
+fn own_token_request(engine: &Engine, call: Call<'_>, options: &WriteOptions, request: &mut Value) {
+    let mut whole = request.clone();
+    if whole["spec"]["expirationSeconds"].is_null() {
+        whole["spec"]["expirationSeconds"] = json!(3600);
+    }
+    verbs::own(engine, Call { kind: &TOKEN_REQUEST, ..call }, "token", options, None, &mut whole);
+    object::copy_meta(request, &whole, "managedFields");
+}
+
+/// What an answer of the subresource `token` is.
+static TOKEN_REQUEST: LazyLock<Arc<Kind>> = LazyLock::new(|| {
+    static DESCRIPTOR: BuiltIn = BuiltIn::namespaced(
+        "io.k8s.api.authentication.v1.TokenRequest",
+        "authentication.k8s.io/tokenrequests",
+    );
+    Arc::new(Kind::built_in(&DESCRIPTOR))
+});
 
 /// An issued token as validating admission sees it: all that was left out of the request is filled in, and there is no token
 /// yet (`k8s.io/kubernetes/pkg/registry/core/serviceaccount/storage/token.go`).
@@ -184,7 +222,8 @@ pub(super) async fn answer_review(info: &RequestInfo<'_>) -> Result<Response<Res
     }
     let call = info.call;
     if call.kind.behaviour.role == Role::Binding {
-        return bind_named(info).await;
+        let mut warnings = Vec::new();
+        return bind_named(info, &mut warnings).await.map_err(|error| error.with_warnings(warnings));
     }
     let options = WriteOptions::read(info.query, info.headers, "CreateOptions")?;
     let mut warnings = Vec::new();
@@ -196,9 +235,7 @@ pub(super) async fn answer_review(info: &RequestInfo<'_>) -> Result<Response<Res
         Ok(answer) => answer,
         Err(error) => return Err(error.with_warnings(warnings)),
     };
-    let mut response = respond::json(StatusCode::CREATED, answer.into(), info.wanted.encoding);
-    respond::warn(&mut response, &warnings);
-    Ok(response)
+    info.written(Written { code: StatusCode::CREATED, result: Bytes::from(answer).into(), warnings })
 }
 
 /// The answer to a review, as JSON.

@@ -147,7 +147,9 @@ async fn start(ctx: &Context, cron: &CronJob, status: &mut CronJobStatus, run: R
             return Err(error);
         }
     };
-    status.active.get_or_insert_default().push(job.object_ref(&()));
+    let reference =
+        ObjectReference { resource_version: job.metadata.resource_version.clone(), ..job.object_ref(&()) };
+    status.active.get_or_insert_default().push(reference);
     status.last_schedule_time = Some(Time(run.at));
     Ok(())
 }

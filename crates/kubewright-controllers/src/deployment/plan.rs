@@ -41,10 +41,7 @@ pub(super) fn plan(deployment: &Deployment, sets: &Sets) -> Vec<Action> {
         return actions;
     }
     if was_scaled(&goal, sets) {
-        let actions = scale(deployment, &goal, sets);
-        if !actions.is_empty() {
-            return actions;
-        }
+        return scale(deployment, &goal, sets);
     }
     let actions = match goal.strategy {
         Strategy::RollingUpdate => roll(deployment, &goal, sets),
@@ -93,6 +90,10 @@ fn was_scaled(goal: &Goal, sets: &Sets) -> bool {
 
 /// Follows a change of `spec.replicas` outside a rollout's steps: one set takes it all; a rollout under way keeps the
 /// proportions of its sets.
+///
+/// One set that has the wanted size but was sized for another one is left alone, and [`was_scaled`] stays true: no
+/// rollout goes on before `spec.replicas` changes again. So it is in Kubernetes
+/// (<https://github.com/kubernetes/kubernetes/pull/138840>, open for v1.37).
 fn scale(deployment: &Deployment, goal: &Goal, sets: &Sets) -> Vec<Action> {
     let active = sets.active();
     match active.as_slice() {
@@ -125,7 +126,7 @@ fn scale(deployment: &Deployment, goal: &Goal, sets: &Sets) -> Vec<Action> {
     let shares: Vec<_> = active.iter().map(share).collect();
     let actual = deployment.status.as_ref().and_then(|status| status.replicas).unwrap_or_default();
     let sizes = proportion::distribute(goal, actual, &shares);
-    active.into_iter().zip(sizes).filter_map(|(set, size)| resize(goal, set, size)).collect()
+    active.into_iter().zip(sizes).filter_map(|(set, size)| note(goal, set, size)).collect()
 }
 
 /// The new set has all its pods, available, and was sized for this goal.
@@ -144,8 +145,7 @@ fn roll(deployment: &Deployment, goal: &Goal, sets: &Sets) -> Vec<Action> {
     match rolling::step(goal, sets::counts(new), &old) {
         Step::New(size) => resize(goal, new, size).into_iter().collect(),
         Step::Old(sizes) => {
-            let sized = sets.old.iter().zip(sizes).filter(|(set, size)| sets::replicas(set) != *size);
-            sized.filter_map(|(set, size)| resize(goal, set, size)).collect()
+            sets.old.iter().zip(sizes).filter_map(|(set, size)| resize(goal, set, size)).collect()
         }
         Step::Wait => Vec::new(),
     }
@@ -162,10 +162,7 @@ fn recreate(deployment: &Deployment, goal: &Goal, sets: &Sets) -> Vec<Action> {
         return Vec::new();
     }
     match &sets.new {
-        Some(new) => resize(goal, new, goal.replicas)
-            .filter(|_| sets::replicas(new) != goal.replicas)
-            .into_iter()
-            .collect(),
+        Some(new) => resize(goal, new, goal.replicas).into_iter().collect(),
         None => vec![create(deployment, goal, sets, goal.replicas)],
     }
 }
@@ -186,8 +183,13 @@ fn create(deployment: &Deployment, goal: &Goal, sets: &Sets, size: i32) -> Actio
     Action::Create(Box::new(new))
 }
 
-/// Sizes `set` for `goal`; `None` when it has the size and the annotations already.
+/// Sizes `set` for `goal`; `None` when it has the size already, whatever its annotations say (`scaleReplicaSet`).
 fn resize(goal: &Goal, set: &ReplicaSet, size: i32) -> Option<Action> {
+    if sets::replicas(set) == size { None } else { note(goal, set, size) }
+}
+
+/// Sizes `set` for `goal` and notes what for; `None` when it has the size and the annotations already.
+fn note(goal: &Goal, set: &ReplicaSet, size: i32) -> Option<Action> {
     let before = sets::replicas(set);
     let sizing = revision::sizing(goal);
     let noted = sizing.iter().all(|(name, value)| revision::annotation(&set.metadata, name) == Some(value));

@@ -122,6 +122,16 @@ impl Server {
             .collect()
     }
 
+    /// The one set with pods has the wanted size, and was sized for another.
+    fn is_held_up(&self) -> bool {
+        let goal = Goal::of(&self.deployment);
+        let sets = self.sets();
+        match sets.active().as_slice() {
+            [only] => sets::replicas(only) == goal.replicas && was_scaled(&goal, &sets),
+            _ => false,
+        }
+    }
+
     fn annotation(&self, image: &str, name: &str) -> String {
         let set = self.sets.values().find(|set| {
             let json = serde_json::to_string(&set.spec).expect("JSON");
@@ -265,6 +275,25 @@ fn a_settled_deployment_plans_nothing() {
     assert_eq!(plan(&server.deployment, &server.sets()), []);
 }
 
+/// Kubernetes' own: <https://github.com/kubernetes/kubernetes/pull/138840>.
+#[test]
+fn a_set_of_the_wanted_size_that_was_sized_for_another_holds_the_rollout_up_until_the_next_scaling() {
+    let mut server = Server::new(deployment(3));
+    server.converge();
+    server.scale(4);
+    server.settle();
+    for set in server.sets.values_mut() {
+        set.spec.as_mut().unwrap().replicas = Some(3);
+    }
+    server.scale(3);
+    server.update("web:2");
+    server.converge();
+    assert_eq!(server.sizes(), sized(&[("web:1", 3)]));
+    server.scale(2);
+    server.converge();
+    assert_eq!(server.sizes(), sized(&[("web:1", 0), ("web:2", 2)]));
+}
+
 proptest! {
     #[test]
     fn whatever_users_do_the_plan_settles_and_ends_with_the_last_wish(
@@ -286,6 +315,12 @@ proptest! {
         server.deployment.spec.as_mut().unwrap().paused = None;
         server.converge();
         let (image, replicas, ..) = wishes[wishes.len() - 1];
+        if server.is_held_up() {
+            server.scale(replicas + 1);
+            server.converge();
+            server.scale(replicas);
+            server.converge();
+        }
         let active: Vec<_> = server.sizes().into_iter().filter(|(_, size)| *size > 0).collect();
         let wanted = if replicas > 0 { vec![(format!("web:{image}"), replicas)] } else { Vec::new() };
         prop_assert_eq!(active, wanted);

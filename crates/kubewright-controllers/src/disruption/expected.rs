@@ -10,6 +10,7 @@ use k8s_openapi::api::core::v1::{Pod, ReplicationController};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube::core::ApiResource;
 use kubewright_objects::optional;
 use kubewright_runtime::owner::controller_of;
 use kubewright_runtime::{Context, Error, Key};
@@ -166,15 +167,28 @@ async fn of_scale(
             let uid = scale.metadata.uid.filter(|uid| *uid == owner.uid);
             Ok(uid.map(|uid| (uid, replicas)))
         }
-        Err(error) if error.is_not_found() => match api.get_metadata_opt(&owner.name).await {
-            Ok(Some(_)) => {
-                Err(format!("{}.{group} does not implement the scale subresource", served.resource.plural))
+        // The object is gone, or its kind has no scale.
+        Err(error) if error.is_not_found() => match implements_scale(ctx, &served.resource).await {
+            Ok(true) => Ok(None),
+            Ok(false) => {
+                let name = served.name();
+                Err(format!("{} does not implement the scale subresource", name.trim_end_matches('.')))
             }
-            Ok(None) => Ok(None),
             Err(error) => Err(error.to_string()),
         },
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// Whether a scale is served, by discovery: the controller may read scales, and not all objects that have none.
+async fn implements_scale(ctx: &Context, resource: &ApiResource) -> Result<bool, kube::Error> {
+    let listed = if resource.group.is_empty() {
+        ctx.client().list_core_api_resources(&resource.version).await?
+    } else {
+        ctx.client().list_api_group_resources(&resource.api_version).await?
+    };
+    let name = format!("{}/scale", resource.plural);
+    Ok(listed.resources.iter().any(|served| served.name == name))
 }
 
 #[cfg(test)]

@@ -25,10 +25,16 @@ const STALE: Duration = Duration::from_secs(120);
 #[must_use]
 pub(crate) fn controller() -> Controller {
     let selectors = Selectors::default();
-    let guards = selectors.clone();
+    let (guards, now) = (selectors.clone(), selectors.clone());
     Controller::new(NAME, Budgets { selectors })
         .for_kind::<PodDisruptionBudget>()
+        // What a pass wrote is looked at again, as upstream (`updateDb`): the pods may have changed meanwhile.
+        .own_events()
         .watches(move |pod: &Pod| guards.selecting(&pod.metadata))
+        // As upstream, a pod that is relabelled concerns the budgets that select it now (`updatePod`).
+        .predicate(Predicate::of(move |event: &Event<'_, Pod>| {
+            !now.selecting(&event.object().metadata).is_empty()
+        }))
         .reads::<Deployment>()
         .reads::<ReplicaSet>()
         .reads::<ReplicationController>()

@@ -48,7 +48,7 @@ pub(super) fn status(
         expected_pods: field(observed.expected),
         observed_generation: generation,
     };
-    if !is_up_to_date(&before, &after) {
+    if !is_up_to_date(&before, &after, reason) {
         set_condition(&mut after, allowed > 0, reason, "", now);
     }
     let again = again.and_then(|again| Duration::try_from(again).ok());
@@ -71,13 +71,18 @@ fn changed(
     (*before != after).then(|| PodDisruptionBudget { status: Some(after), ..budget.clone() })
 }
 
-/// Whether the condition says what the counts say, of this generation.
-fn is_up_to_date(before: &PodDisruptionBudgetStatus, after: &PodDisruptionBudgetStatus) -> bool {
+/// Whether the condition says what the counts say, of this generation, and not why they could not be told before.
+fn is_up_to_date(
+    before: &PodDisruptionBudgetStatus,
+    after: &PodDisruptionBudgetStatus,
+    reason: &str,
+) -> bool {
     let wanted = if optional::<i32>(&after.disruptions_allowed) > Some(&0) { "True" } else { "False" };
     let mut unconditional = before.clone();
     unconditional.conditions.clone_from(&after.conditions);
     let mut conditions = before.conditions.iter().flatten();
-    unconditional == *after && conditions.any(|one| one.type_ == ALLOWED && one.status == wanted)
+    unconditional == *after
+        && conditions.any(|one| one.type_ == ALLOWED && one.status == wanted && one.reason == reason)
 }
 
 /// The pods that evictions were allowed for and that are still to go.
@@ -193,5 +198,17 @@ mod tests {
         assert_eq!(after.disruptions_allowed, Some(0));
         let condition = &after.conditions.expect("conditions")[0];
         assert_eq!((condition.reason.as_str(), condition.message.as_str()), ("SyncFailed", "no"));
+    }
+
+    #[test]
+    fn counts_that_are_as_before_a_failure_are_told_again() {
+        let before = budget(&json!({"observedGeneration": 1}));
+        let counted = status(&before, &observed(&[], 0), NOW).0.expect("a status");
+        let failed = failed(&counted, "no", NOW).expect("another");
+        let again = status(&failed, &observed(&[], 0), NOW).0.expect("a third");
+        assert_eq!(
+            again.status.expect("a status").conditions.expect("conditions")[0].reason,
+            "InsufficientPods"
+        );
     }
 }

@@ -35,6 +35,7 @@ pub(crate) fn controller() -> Controller {
         .watches(move |pod: &Pod| services.selecting(&pod.metadata))
         .predicate(services::changes_endpoints())
         .watches(|slice: &EndpointSlice| service_of(slice, MANAGER).into_iter().collect())
+        .predicate(changes_slices())
         .watches(|_: &Node| Vec::new())
         .predicate(Predicate::of(|_: &Event<'_, Node>| false))
 }
@@ -45,6 +46,19 @@ pub(crate) fn service_of(slice: &EndpointSlice, manager: &str) -> Option<Key> {
     let service = labels.get(SERVICE_NAME).filter(|name| !name.is_empty())?;
     let is_kept = labels.get(MANAGED_BY).is_some_and(|name| name == manager);
     is_kept.then(|| Key::new(slice.metadata.namespace.clone(), service))
+}
+
+/// A change of a slice that is worth a look: of what it says or of whom it is, and not of its other labels, its annotations or
+/// its owners (`onEndpointSliceUpdate`).
+pub(crate) fn changes_slices() -> Predicate {
+    let label = |slice: &EndpointSlice, name: &str| slice.metadata.labels.as_ref()?.get(name).cloned();
+    Predicate::of(move |event: &Event<'_, EndpointSlice>| match event {
+        Event::Update { old, new } => {
+            old.metadata.generation != new.metadata.generation
+                || [SERVICE_NAME, MANAGED_BY].iter().any(|name| label(old, name) != label(new, name))
+        }
+        Event::Create(_) | Event::Delete(_) | Event::Generic(_) => true,
+    })
 }
 
 /// The slices of the Service `key` that `manager` keeps and that are not being deleted.
@@ -80,7 +94,10 @@ impl Reconciler for Slices {
         let plan = plan::plan(&service, desired, slices_of(ctx, key, MANAGER), MANAGER);
         let acted = act(ctx, plan, service.metadata.deletion_timestamp.is_none(), trigger).await;
         let result = acted.and_then(|()| lost.map_or(Ok(()), |why| Err(Error::new(why))));
-        if let Err(error) = &result {
+        // That a Service went in the meantime is nothing to tell it of.
+        if let Err(error) = &result
+            && !matches!(error, Error::OwnerGone(_))
+        {
             let note = format!("Error updating Endpoint Slices for Service {key}: {error}");
             ctx.event(&*service, EventType::Warning, "FailedToUpdateEndpointSlices", &note);
         }

@@ -258,11 +258,11 @@ fn roomiest(slices: &[Arc<EndpointSlice>], more: usize) -> Option<usize> {
     fitting.filter(|_| more < MAX).min().map(|(_, at)| at)
 }
 
+/// Whether an empty slice would only be replaced by its like; whose it is does not count (`placeholderSliceCompare`).
 fn is_placeholder(slice: &EndpointSlice, placeholder: &EndpointSlice) -> bool {
     endpoints(slice).is_empty()
         && slice.ports.as_ref().is_none_or(Vec::is_empty)
         && slice.metadata.labels == placeholder.metadata.labels
-        && slice.metadata.owner_references == placeholder.metadata.owner_references
 }
 
 #[cfg(test)]

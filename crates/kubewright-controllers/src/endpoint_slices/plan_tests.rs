@@ -70,6 +70,14 @@ fn a_service_without_pods_has_one_empty_slice_and_keeps_it() {
 }
 
 #[test]
+fn an_empty_slice_that_lost_its_owner_is_not_replaced_by_its_like() {
+    let mut slices = run(&[], &[]);
+    Arc::make_mut(&mut slices[0]).metadata.owner_references = None;
+    assert_eq!(writes(&plan(&service(), desired(&[]), slices.clone(), MANAGER)), (0, 0, 0));
+    assert_eq!(writes(&plan(&service(), desired(&[(80, &[1])]), slices, MANAGER)), (1, 0, 1));
+}
+
+#[test]
 fn the_first_endpoint_is_written_over_the_empty_slice() {
     let empty = run(&[], &[]);
     assert_eq!(writes(&plan(&service(), desired(&[(80, &[1])]), empty.clone(), MANAGER)), (0, 1, 0));

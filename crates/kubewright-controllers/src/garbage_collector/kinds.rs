@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use kube::api::ObjectMeta;
 use kube::core::ApiResource;
 use kubewright_runtime::{Cache, Informer, Key};
 use tokio::sync::mpsc::UnboundedSender;
@@ -117,15 +118,45 @@ impl Kinds {
             .collect()
     }
 
-    /// Whether an object of the item's kind has its uid, wherever it lives.
+    /// Whether an object of the item's kind has its uid and lives in another namespace. One that is gone from its own may be in the
+    /// cache for a moment still.
     pub(super) fn lives_elsewhere(&self, item: &Item) -> bool {
         let known = self.informers.get(&(item.group.clone(), item.kind.clone()));
         known.is_some_and(|(_, informer)| {
-            informer.list(None).iter().any(|object| object.metadata.uid.as_deref() == Some(&item.uid))
+            informer.list(None).iter().any(|object| is_elsewhere(&object.metadata, item))
         })
     }
 }
 
+fn is_elsewhere(meta: &ObjectMeta, item: &Item) -> bool {
+    meta.uid.as_deref() == Some(&item.uid) && meta.namespace != item.namespace
+}
+
 fn id(resource: &ApiResource) -> Id {
     (resource.group.clone(), resource.kind.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_owner_that_the_cache_has_still_does_not_live_elsewhere() {
+        let owner = |namespace: Option<&str>| Item {
+            group: String::new(),
+            kind: "ConfigMap".into(),
+            namespace: namespace.map(str::to_owned),
+            name: "owner".into(),
+            uid: "u".into(),
+        };
+        let known = |uid: &str| ObjectMeta {
+            uid: Some(uid.into()),
+            namespace: Some("shop".into()),
+            ..ObjectMeta::default()
+        };
+        assert!(!is_elsewhere(&known("u"), &owner(Some("shop"))));
+        assert!(is_elsewhere(&known("u"), &owner(Some("other"))));
+        assert!(is_elsewhere(&known("u"), &owner(None)));
+        assert!(!is_elsewhere(&known("another"), &owner(None)));
+    }
 }

@@ -25,7 +25,7 @@ use tokio::sync::RwLock;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use self::gc_action::GcAction;
-use self::item::{FOREGROUND, Item, ORPHAN, waits_with};
+use self::item::{FOREGROUND, Item, Meta, ORPHAN, waits_with};
 use self::kinds::Kinds;
 use self::owners::{Absent, Unclear};
 use crate::discovery::{Catalog, Served};
@@ -164,18 +164,25 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// Has the dependents of a foreground deletion looked at, and lets it end when none blocks it any more.
+    /// Has the dependents of a foreground deletion looked at, and lets it end when none blocks it any more. Those that do not block it
+    /// are judged before: where another finalizer holds it, it would be an owner like any other to them afterwards.
     async fn finish_foreground(&self, collector: &Collector, uid: &str) -> Result<(), Error> {
         let dependents = self.kinds.dependents(uid);
+        let blocked = dependents.iter().any(|(_, object)| blocks(&object.metadata, uid));
         for (resource, object) in &dependents {
-            if object.metadata.deletion_timestamp.is_none() {
-                collector.look_at(Item::of(resource, &object.metadata).key());
+            if object.metadata.deletion_timestamp.is_some() {
+                continue;
+            }
+            let item = Item::of(resource, &object.metadata);
+            match self.kinds.resource(&item) {
+                Some(served) if !blocked => {
+                    let look = Look { served, meta: &object.metadata, ..*self };
+                    collector.judge(&look, &item.key()).await?;
+                }
+                _ => collector.look_at(item.key()),
             }
         }
-        if dependents.iter().any(|(_, object)| blocks(&object.metadata, uid)) {
-            return Ok(());
-        }
-        self.patch(&without_finalizer(self.meta, FOREGROUND)).await
+        if blocked { Ok(()) } else { self.patch(&without_finalizer(self.meta, FOREGROUND)).await }
     }
 
     /// Takes this owner off all its dependents, then lets it go. The API server is asked for them, not the cache: a
@@ -183,25 +190,45 @@ impl Look<'_> {
     async fn orphan_dependents(&self, uid: &str) -> Result<(), Error> {
         let uids = [uid.to_owned()];
         let client = self.ctx.client();
+        let mut dependents = Vec::new();
         for served in self.kinds.served() {
             if self.served.namespaced && !served.namespaced {
                 continue;
             }
             let namespace = self.meta.namespace.as_deref().filter(|_| self.served.namespaced);
             let listed = served.api(client, namespace).list_metadata(&ListParams::default()).await;
-            let dependents = match listed.map_err(Error::from) {
+            let listed = match listed.map_err(Error::from) {
                 // The kind is served no more, which the catalog does not say yet: its objects are gone with it.
                 Err(error) if error.is_not_found() => continue,
                 listed => listed?,
             };
-            for dependent in dependents {
-                if dependent.metadata.owner_references.iter().flatten().any(|owner| owner.uid == uid) {
-                    let look = Look { served, meta: &dependent.metadata, ..*self };
-                    look.patch(&without_owners(&dependent.metadata, &uids)).await?;
-                }
-            }
+            let is_one =
+                |meta: &ObjectMeta| meta.owner_references.iter().flatten().any(|owner| owner.uid == uid);
+            let of_kind = listed.into_iter().filter(|object| is_one(&object.metadata));
+            dependents.extend(of_kind.map(|object| (served, object)));
         }
+        dependents.extend(self.elsewhere(uid));
+        // All at once: what controls them is not to see some of them with an owner and some without (`orphanDependents`).
+        let let_go = dependents.iter().map(|(served, dependent)| async {
+            let look = Look { served, meta: &dependent.metadata, ..*self };
+            look.patch(&without_owners(&dependent.metadata, &uids)).await
+        });
+        join_all(let_go).await.into_iter().collect::<Result<(), Error>>()?;
         self.patch(&without_finalizer(self.meta, ORPHAN)).await
+    }
+
+    /// The dependents that are not where an owner's belong, as the caches have them: of the cluster, or of another namespace.
+    fn elsewhere(&self, uid: &str) -> Vec<(&Served, Meta)> {
+        let Some(namespace) = self.meta.namespace.as_ref().filter(|_| self.served.namespaced) else {
+            return Vec::new();
+        };
+        let all = self.kinds.dependents(uid).into_iter();
+        all.filter(|(_, object)| object.metadata.namespace.as_ref() != Some(namespace))
+            .filter_map(|(resource, object)| {
+                let served = self.kinds.resource(&Item::of(resource, &object.metadata))?;
+                Some((served, (*object).clone()))
+            })
+            .collect()
     }
 
     async fn delete(&self, policy: PropagationPolicy) -> Result<(), Error> {

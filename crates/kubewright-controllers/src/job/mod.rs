@@ -2,7 +2,8 @@
 //!
 //! A pass looks at the Job and its pods (`view`), decides what to do about them (`plan`), does it (`act`), and then counts
 //! what has ended (`accounts`). kube-controller-manager waits a second to look at a pod's change together with the
-//! next ones; here the queue alone does that: what happens during a pass is seen by the next.
+//! next ones; here the queue alone does that: what happens during a pass is seen by the next. Only where pods would be
+//! stopped because others have succeeded it waits as long, for those that succeed at the same time.
 
 mod accounts;
 mod act;
@@ -20,6 +21,9 @@ mod view;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
 
 use k8s_openapi::api::batch::v1::{Job, JobStatus};
 use k8s_openapi::api::core::v1::Pod;
@@ -29,6 +33,7 @@ use parking_lot::Mutex;
 
 use self::accounts::{Accounts, accounts, settle};
 use self::backoff::Failures;
+use self::conditions::JobResult;
 pub(crate) use self::conditions::finished;
 use self::end::End;
 pub(crate) use self::orphans::controller as orphans;
@@ -41,6 +46,8 @@ use crate::claims::{self, Selectors};
 const OWN_NAME: &str = "kubernetes.io/job-controller";
 /// kube-controller-manager's `--concurrent-job-syncs`.
 const WORKERS: usize = 5;
+/// How long a Job whose success policy is met lets its other pods go on (`syncJobBatchPeriod`).
+const BATCH: Duration = Duration::from_secs(1);
 
 /// The controller, which runs under the name of its events' source.
 #[must_use]
@@ -48,13 +55,16 @@ pub(crate) fn controller(kubernetes: Version) -> Controller {
     let selectors = Selectors::default();
     let adopters = selectors.clone();
     let keeps_start = !has_feature(kubernetes, "MutableSchedulingDirectivesForSuspendedJobs");
-    Controller::new("job-controller", Jobs { selectors, keeps_start, failures: Mutex::default() })
-        // A pass counts some of the pods that ended, and makes and deletes so many: the status that it wrote leads to the next.
-        .for_kind::<Job>()
-        .own_events()
-        .owns::<Pod>()
-        .watches(move |pod: &Pod| adopters.adopters(&pod.metadata))
-        .concurrency(WORKERS)
+    Controller::new(
+        "job-controller",
+        Jobs { selectors, keeps_start, failures: Mutex::default(), met: Mutex::default() },
+    )
+    // A pass counts some of the pods that ended, and makes and deletes so many: the status that it wrote leads to the next.
+    .for_kind::<Job>()
+    .own_events()
+    .owns::<Pod>()
+    .watches(move |pod: &Pod| adopters.adopters(&pod.metadata))
+    .concurrency(WORKERS)
 }
 
 struct Jobs {
@@ -63,6 +73,8 @@ struct Jobs {
     keeps_start: bool,
     /// The rows of failures of Jobs, by uid. They are not kept over a restart, as in kube-controller-manager.
     failures: Mutex<BTreeMap<Key, (String, Failures)>>,
+    /// Since when the success policies of Jobs are met whose pods go on, by uid.
+    met: Mutex<BTreeMap<Key, (String, Timestamp)>>,
 }
 
 impl Reconciler for Jobs {
@@ -74,6 +86,7 @@ impl Reconciler for Jobs {
             None => {
                 self.selectors.forget(key);
                 self.failures.lock().remove(key);
+                self.met.lock().remove(key);
                 Ok(Outcome::Done)
             }
         }
@@ -92,6 +105,9 @@ impl Jobs {
         let failures = self.row_of_failures(key, &view);
 
         let plan = plan(&view, failures);
+        if let Some(left) = self.others_may_succeed(key, &view, plan.end.as_ref()) {
+            return Ok(Outcome::RequeueAfter(left));
+        }
         let acted = act::act(ctx, job, plan.step).await;
         let (mut status, mut end) = (status::begin(&view), plan.end);
         let controlled = controlled(ctx, job);
@@ -121,6 +137,18 @@ impl Jobs {
             Err(error) => Err(error),
             Ok(()) => acted.map(|()| plan.again.map_or(Outcome::Done, Outcome::RequeueAfter)),
         }
+    }
+
+    /// How much longer the pods of a Job go on whose success policy was met a moment ago; `None` when nothing is waited for.
+    fn others_may_succeed(&self, key: &Key, view: &View<'_>, end: Option<&End>) -> Option<Duration> {
+        let is_new = conditions::is_true(view.job, JobResult::Success.interim()).is_none();
+        end.filter(|end| is_new && end.kind == JobResult::Success && !view.active.is_empty())?;
+        let uid = view.job.metadata.uid.clone().unwrap_or_default();
+        let mut met = self.met.lock();
+        let since = met.get(key).filter(|(of, _)| *of == uid).map_or(view.now, |(_, since)| *since);
+        met.insert(key.clone(), (uid, since));
+        let waited = Duration::try_from(view.now.duration_since(since)).unwrap_or_default();
+        BATCH.checked_sub(waited).filter(|left| !left.is_zero())
     }
 
     fn row_of_failures(&self, key: &Key, view: &View<'_>) -> Failures {

@@ -40,7 +40,12 @@ pub(super) fn plan(node: &Node, eviction: Eviction, now: &Time) -> Option<Value>
     for key in TAINTS.iter().map(|(_, _, key)| *key).chain([UNSCHEDULABLE]) {
         let has = |taint: &Taint| taint.effect == "NoSchedule" && taint.key == key;
         if is_called_for(node, key) && !wanted.iter().any(has) {
-            wanted.push(Taint { key: key.into(), effect: "NoSchedule".into(), ..Taint::default() });
+            wanted.push(Taint {
+                key: key.into(),
+                effect: "NoSchedule".into(),
+                time_added: Some(now.clone()),
+                ..Taint::default()
+            });
         }
     }
     let called_for = if eviction == Eviction::Off { None } else { evicting(node) };

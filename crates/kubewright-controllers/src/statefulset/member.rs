@@ -19,7 +19,6 @@ const POD_INDEX: &str = "apps.kubernetes.io/pod-index";
 /// The pod `ordinal` of `set`, as `revision` has it.
 pub(super) fn new(set: &StatefulSet, revision: &Revision, ordinal: i32) -> Pod {
     let mut pod = pod_control::from_template(set, revision.template.clone());
-    pod.metadata.generate_name = None;
     pod.metadata.name = Some(ordinals::pod_name(set, ordinal));
     identify(set, &mut pod);
     mount(set, &mut pod);
@@ -126,7 +125,7 @@ mod tests {
             (&shown["spec"]["hostname"], &shown["spec"]["subdomain"]),
             (&json!("web-2"), &json!("peers"))
         );
-        assert_eq!(shown["metadata"].get("generateName"), None);
+        assert_eq!(shown["metadata"]["generateName"], "web-");
         assert!(is_identified(&set, &pod) && is_mounted(&set, &pod));
     }
 

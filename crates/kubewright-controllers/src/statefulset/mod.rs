@@ -16,7 +16,7 @@ use std::sync::Arc;
 use k8s_openapi::api::apps::v1::{ControllerRevision, StatefulSet, StatefulSetSpec};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube::Api;
-use kube::api::DeleteParams;
+use kube::api::{DeleteParams, ObjectMeta};
 use kubewright_objects::{field, optional};
 use kubewright_runtime::{Context, Controller, Error, Event, Key, Outcome, Predicate, Reconciler};
 
@@ -35,7 +35,8 @@ pub(crate) fn controller() -> Controller {
         .for_kind::<StatefulSet>()
         .own_events()
         .owns::<Pod>()
-        .owns::<ControllerRevision>()
+        // As upstream, what becomes of revisions leads to nothing: one that somebody deletes comes back with the next pass.
+        .reads::<ControllerRevision>()
         .watches(move |pod: &Pod| adopters.adopters(&pod.metadata))
         // A pod cannot come back while the claim of its predecessor is on its way out.
         .watches(move |claim: &PersistentVolumeClaim| waiting.selecting(&claim.metadata))
@@ -57,7 +58,7 @@ impl Reconciler for Sets {
         let Some(spec) = optional::<StatefulSetSpec>(&set.spec) else { return Ok(Outcome::Done) };
         self.selectors.set(key, &spec.selector);
 
-        let known = known_revisions(ctx, &set).await?;
+        let Some(known) = known_revisions(ctx, &set).await? else { return Ok(Outcome::Done) };
         let pods = members(ctx, &set, ctx.list::<Pod>(key.namespace.as_deref())).await?;
         let Some(revisions) = settle_revisions(ctx, &set, &known).await? else { return Ok(Outcome::Done) };
         let acted = act(ctx, &set, &revisions, &pods).await;
@@ -80,13 +81,26 @@ async fn members(ctx: &Context, set: &StatefulSet, pods: Vec<Arc<Pod>>) -> Resul
     claims::claim_members(ctx, set, &spec.selector, pods, is_member).await
 }
 
-/// The set's revisions, sorted. Those that its selector does not match are none of its own, but stay.
-async fn known_revisions(ctx: &Context, set: &StatefulSet) -> Result<Vec<Arc<ControllerRevision>>, Error> {
-    let Some(spec) = optional::<StatefulSetSpec>(&set.spec) else { return Ok(Vec::new()) };
-    let all = claims::matching(&spec.selector, ctx.list(set.metadata.namespace.as_deref()));
+/// The set's revisions, sorted. Those that its selector does not match are none of its own, but stay. `None` when the set is being
+/// deleted and has lost revisions: it cannot adopt them any more, and leaves its status and its pods as they are
+/// (`adoptOrphanRevisions`).
+async fn known_revisions(
+    ctx: &Context,
+    set: &StatefulSet,
+) -> Result<Option<Vec<Arc<ControllerRevision>>>, Error> {
+    let Some(spec) = optional::<StatefulSetSpec>(&set.spec) else { return Ok(None) };
+    let all =
+        claims::matching(&spec.selector, ctx.list::<ControllerRevision>(set.metadata.namespace.as_deref()));
+    if set.metadata.deletion_timestamp.is_some() && all.iter().any(|one| is_orphan(&one.metadata)) {
+        return Ok(None);
+    }
     let mut known = claims::claim::<_, ControllerRevision>(ctx, set, &spec.selector, all, |_| true).await?;
     history::sort(&mut known);
-    Ok(known)
+    Ok(Some(known))
+}
+
+fn is_orphan(metadata: &ObjectMeta) -> bool {
+    !metadata.owner_references.iter().flatten().any(|owner| owner.controller == Some(true))
 }
 
 /// Makes the set's template its newest revision. `None` when the set is being deleted, and its revisions with it.

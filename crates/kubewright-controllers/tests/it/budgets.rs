@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, ResourceQuota};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::ClusterRole;
@@ -46,6 +47,28 @@ async fn a_quota_is_counted_when_it_comes_and_when_something_goes() {
         used(&world).await,
         json!({"pods": "0", "count/configmaps": "1", "count/deployments.apps": "1"})
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_budget_learns_of_a_pod_that_it_selects_and_not_of_one_that_it_selected() {
+    let world = World::start().await;
+    let spec = json!({"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}});
+    world.create::<PodDisruptionBudget>(json!({"metadata": {"name": "b"}, "spec": spec})).await;
+    let container = json!([{"name": "c", "image": "registry.local/web:1"}]);
+    let pod = json!({"metadata": {"name": "p", "labels": {"app": "web"}}, "spec": {"containers": container}});
+    world.create::<Pod>(pod).await;
+    world.settle().await;
+    let expected = async || {
+        let budget = world.api::<PodDisruptionBudget>().get("b").await.expect("the budget");
+        budget.status.expect("a status").expected_pods.unwrap_or_default()
+    };
+    assert_eq!(expected().await, 1);
+    world.merge::<Pod>("p", json!({"metadata": {"labels": {"app": "other"}}})).await;
+    world.settle().await;
+    assert_eq!(expected().await, 1);
+    world.merge::<PodDisruptionBudget>("b", json!({"metadata": {"labels": {"seen": "again"}}})).await;
+    world.settle().await;
+    assert_eq!(expected().await, 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -105,6 +128,19 @@ async fn an_eviction_that_does_not_happen_is_taken_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_budget_of_pods_whose_controller_has_no_scale_says_so() {
+    let world = World::start().await;
+    let template = json!({"spec": {"schedulerName": "nobody", "restartPolicy": "Never", "containers": [{"name": "c", "image": "i:1"}]}});
+    world.create::<Job>(json!({"metadata": {"name": "work"}, "spec": {"template": template}})).await;
+    let spec = json!({"maxUnavailable": 1, "selector": {}});
+    world.create::<PodDisruptionBudget>(json!({"metadata": {"name": "b"}, "spec": spec})).await;
+    world.settle().await;
+    let budget = world.api::<PodDisruptionBudget>().get("b").await.expect("the budget");
+    let conditions = budget.status.and_then(|status| status.conditions).unwrap_or_default();
+    assert_eq!(conditions[0].message, "jobs.batch does not implement the scale subresource");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_role_made_of_others_follows_them() {
     let world = World::start().await;
     let roles = Api::<ClusterRole>::all(world.client.clone());
@@ -129,6 +165,18 @@ async fn a_role_made_of_others_follows_them() {
     roles.delete("a", &DeleteParams::default()).await.expect("deleted");
     world.settle().await;
     assert_eq!(verbs().await, ["list"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_role_made_of_no_others_keeps_the_rules_that_it_was_given() {
+    let world = World::start().await;
+    let roles = Api::<ClusterRole>::all(world.client.clone());
+    let rules = json!([{"verbs": ["watch"], "apiGroups": [""], "resources": ["configmaps"]}]);
+    let whole = json!({"metadata": {"name": "whole"}, "rules": rules,
+        "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"part": "yes"}}]}});
+    roles.create(&PostParams::default(), &object(whole)).await.expect("created");
+    world.settle().await;
+    assert_eq!(json!(roles.get("whole").await.expect("the role").rules), rules);
 }
 
 #[tokio::test(start_paused = true)]

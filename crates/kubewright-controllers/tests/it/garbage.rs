@@ -1,6 +1,7 @@
 //! The garbage collector alone.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use k8s_openapi::api::rbac::v1::ClusterRole;
 use kube::Api;
 use kube::api::{
     ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, PropagationPolicy,
@@ -84,6 +85,19 @@ async fn a_dependent_that_does_not_block_is_not_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_does_not_block_a_held_owner_goes_with_its_foreground_deletion() {
+    let world = World::with(COLLECTOR).await;
+    let top = map(&world, "owner", &[], &[]).await;
+    let child = map(&world, "child", &[owner(&top)], &["example.com/hold"]).await;
+    map(&world, "leaf", &[owner(&child), owner(&top)], &[]).await;
+    world.settle().await;
+    delete(&world, "owner", PropagationPolicy::Foreground).await;
+    assert_eq!(left(&world).await, ["child"]);
+    let_go(&world, "child").await;
+    assert!(left(&world).await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
 async fn orphans_stay_and_forget_their_owner() {
     let world = World::with(COLLECTOR).await;
     let top = map(&world, "owner", &[], &[]).await;
@@ -95,6 +109,19 @@ async fn orphans_stay_and_forget_their_owner() {
         world.api::<ConfigMap>().get("child").await.expect("the child").metadata.owner_references,
         None
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn orphans_of_the_cluster_forget_their_owner_too() {
+    let world = World::with(COLLECTOR).await;
+    let top = map(&world, "owner", &[], &[]).await;
+    let role = json!({"metadata": {"name": "child", "ownerReferences": [owner(&top)]}, "rules": []});
+    let role: ClusterRole = kubewright_objects::from_value(role).expect("a role");
+    let roles = Api::<ClusterRole>::all(world.client.clone());
+    roles.create(&PostParams::default(), &role).await.expect("created");
+    world.settle().await;
+    delete(&world, "owner", PropagationPolicy::Orphan).await;
+    assert_eq!(roles.get("child").await.expect("the role").metadata.owner_references, None);
 }
 
 #[tokio::test(start_paused = true)]

@@ -184,6 +184,7 @@ async fn the_success_of_one_index_may_be_enough() {
     world.settle().await;
     let leader = active(&world).await.remove(1);
     end(&world, &leader, "Succeeded", 0).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
     let status = status(&world).await;
     assert_eq!(
         conditions(&status),
@@ -191,6 +192,22 @@ async fn the_success_of_one_index_may_be_enough() {
     );
     assert_eq!((&status["succeeded"], &status["failed"]), (&json!(1), &Value::Null));
     assert_eq!(world.names::<Pod>().await, [leader]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_succeeds_within_a_second_of_the_policy_being_met_counts() {
+    let world = World::start().await;
+    let spec = json!({"completionMode": "Indexed", "completions": 3, "parallelism": 3,
+        "successPolicy": {"rules": [{"succeededCount": 1}]}});
+    world.create::<Job>(by_hand(spec)).await;
+    world.settle().await;
+    for pod in active(&world).await.iter().take(2) {
+        world.merge_status::<Pod>(pod, json!({"phase": "Succeeded"})).await;
+    }
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let status = status(&world).await;
+    assert!(conditions(&status).contains(&("Complete", "True", "SuccessPolicy")), "{status}");
+    assert_eq!((&status["succeeded"], &status["completedIndexes"]), (&json!(2), &json!("0,1")));
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::{Endpoints, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube::api::DeleteParams;
+use kube::api::{DeleteParams, PropagationPolicy};
 use serde_json::{Value, json};
 
 use crate::support::{World, deployment};
@@ -96,4 +96,22 @@ async fn endpoints_that_somebody_keeps_by_hand_are_mirrored() {
     world.merge::<Service>("web", json!({"spec": {"selector": {"app": "none"}}})).await;
     world.settle().await;
     assert_eq!(endpoints(&world).await, [], "the Service's own controller has taken over");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_is_orphaned_leaves_its_empty_slice() {
+    let world = World::start().await;
+    let mut held = selecting();
+    held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    world.create::<Service>(held).await;
+    world.settle().await;
+    let orphan =
+        DeleteParams { propagation_policy: Some(PropagationPolicy::Orphan), ..DeleteParams::default() };
+    world.api::<Service>().delete("web", &orphan).await.expect("deleted");
+    world.settle().await;
+    world.merge::<Service>("web", json!({"metadata": {"finalizers": null}})).await;
+    world.settle().await;
+    let slices = world.all::<EndpointSlice>().await;
+    assert_eq!(slices.len(), 1);
+    assert_eq!(slices[0].metadata.owner_references, None);
 }

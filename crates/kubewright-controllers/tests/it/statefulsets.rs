@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::{ControllerRevision, StatefulSet};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
-use kube::api::DeleteParams;
+use kube::api::{DeleteParams, PropagationPolicy};
 use serde_json::{Value, json};
 
 use crate::support::{World, template};
@@ -210,4 +210,28 @@ async fn a_change_of_policy_reaches_the_claims_of_running_pods() {
         .await;
     world.settle().await;
     assert_eq!(owners().await, ["StatefulSet"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_that_is_orphaned_and_held_keeps_its_status() {
+    let world = World::start().await;
+    let mut set = stateful_set(2, json!({}));
+    set["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    world.create::<StatefulSet>(set).await;
+    world.settle().await;
+    let before = status(&world).await;
+    let orphan =
+        DeleteParams { propagation_policy: Some(PropagationPolicy::Orphan), ..DeleteParams::default() };
+    world.api::<StatefulSet>().delete("web", &orphan).await.expect("deleted");
+    world.settle().await;
+    assert!(world.all::<Pod>().await.iter().all(|pod| pod.metadata.owner_references.is_none()));
+    assert_eq!((&status(&world).await["replicas"], &before["replicas"]), (&json!(2), &json!(2)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_of_a_set_say_the_prefix_of_their_name() {
+    let world = World::start().await;
+    world.create::<StatefulSet>(stateful_set(1, json!({}))).await;
+    world.settle().await;
+    assert_eq!(world.all::<Pod>().await[0].metadata.generate_name.as_deref(), Some("web-"));
 }

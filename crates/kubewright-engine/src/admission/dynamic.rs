@@ -11,7 +11,7 @@ use super::policies;
 use super::reinvocation::Round;
 use super::webhooks;
 use super::{Operation, Plugin, Review};
-use crate::request::{DeleteOptions, FieldValidation, Propagation, WriteOptions, body, part};
+use crate::request::{DeleteOptions, FieldValidation, Propagation, WriteOptions, body, part, type_of_body};
 
 /// What the mutating plugins remember between the two rounds.
 #[derive(Default)]
@@ -117,7 +117,7 @@ pub(super) fn adopt(
     if let Some(subresource) = with_own_body {
         part::retype(kind.kubernetes(), subresource, &mut value).map_err(|why| ApiError::internal(&why))?;
     } else {
-        check_type(kind, &value)?;
+        check_type(kind, &value, strict)?;
         encode::set_type(kind, &mut value);
         let unknown = kind.schema().decode(&mut value).map_err(|why| ApiError::internal(&why))?;
         if strict && kind.custom.is_none() && !unknown.is_empty() {
@@ -129,19 +129,36 @@ pub(super) fn adopt(
     Ok(value)
 }
 
-/// It is still of its kind.
-fn check_type(kind: &Kind, value: &Value) -> Result<(), ApiError> {
-    let text = |field: &str| value[field].as_str().unwrap_or_default();
-    if text("kind") == kind.kind && text("apiVersion") == kind.api_version() {
-        return Ok(());
+/// It is still of its kind. `by_policy`: what cannot be converted is told by who tried
+/// (`.../admission/plugin/policy/mutating/patch`, `.../admission/plugin/webhook/mutating`).
+fn check_type(kind: &Kind, value: &Value, by_policy: bool) -> Result<(), ApiError> {
+    type_of_body::texts(value).map_err(|why| ApiError::internal(&why))?;
+    let unconverted = |why: &str| match by_policy {
+        true => ApiError::internal(&format!("failed to convert object: {why}")),
+        false => ApiError::unexplained(why),
+    };
+    if kind.custom.is_none() {
+        return type_of_body::check(kind, value).map_err(|mismatch| match mismatch.is_known() {
+            true => unconverted(mismatch.reason()),
+            false => ApiError::internal(mismatch.reason()),
+        });
     }
-    let version = text("apiVersion").rsplit('/').next().unwrap_or_default();
-    let internal = kind.group.split('.').next().filter(|group| !group.is_empty()).unwrap_or("core");
-    Err(ApiError::unexplained(format!(
-        "converting ({version}.{}) to ({internal}.{}): unknown conversion",
-        text("kind"),
-        kind.kind
-    )))
+    let text = |field: &str| value[field].as_str().unwrap_or_default();
+    let (name, api_version) = (text("kind"), text("apiVersion"));
+    if name.is_empty() {
+        return Err(ApiError::internal(&format!("Object 'Kind' is missing in '{value}'")));
+    }
+    if api_version == kind.api_version() {
+        return type_of_body::of_custom(kind, value);
+    }
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    Err(unconverted(&match group == kind.group {
+        true => format!("request to convert CR from an invalid group/version: {api_version}"),
+        false => format!(
+            "{group}/{version}, Kind={name} is unstructured and is not suitable for converting to {:?}",
+            kind.api_version()
+        ),
+    }))
 }
 
 /// The options of a request, as webhooks and policies see them.

@@ -1,6 +1,6 @@
 //! How plugins refuse (`k8s.io/apiserver/pkg/admission/errors.go`).
 
-use kubewright_meta::{ApiError, object};
+use kubewright_meta::{ApiError, object, text};
 use serde_json::Value;
 
 use super::Review;
@@ -11,6 +11,12 @@ pub(super) fn forbidden(review: &Review<'_>, object: &Value, why: &str) -> ApiEr
     let names = [review.call.name, object::name(object), object::meta_text(object, "generateName")];
     let name = names.into_iter().find(|name| !name.is_empty()).unwrap_or("Unknown");
     ApiError::forbidden(&kind.group, &kind.plural, name, why)
+}
+
+/// Why a client of Kubernetes does not even ask for an object of that name (`k8s.io/client-go/rest`, `Request.Name`).
+pub(super) fn unaskable(name: &str) -> Option<String> {
+    let wrong = text::path_segment(name);
+    (!wrong.is_empty()).then(|| format!("invalid resource name {name:?}: [{}]", wrong.join(" ")))
 }
 
 /// Several complaints as one (`k8s.io/apimachinery/pkg/util/errors`, `NewAggregate`); nothing when there is none.

@@ -47,7 +47,7 @@ pub(crate) fn object_of(
             return Err(error);
         }
     } else {
-        type_of_body::check(kind, &value).map_err(|mismatch| mismatch.refuse(kind, origin.text()))?;
+        type_of_body::check(kind, &value).map_err(|mismatch| mismatch.refuse(&kind.kind, origin.text()))?;
     }
     fit(kind, &mut value, (&origin, false), validation, warnings)
         .map_err(|reason| cannot_be_handled(kind, &reason))?;
@@ -81,6 +81,12 @@ pub fn review_of(
     warnings: &mut Vec<String>,
 ) -> Result<Value, ApiError> {
     let mut review = object_of(kind, decoded, validation, warnings)?;
+    for field in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+        object::set_meta(&mut review, field, None);
+    }
+    if !kind.namespaced() {
+        object::set_meta(&mut review, "namespace", None);
+    }
     kind.schema().leave_out(&mut review, Encoding::Json);
     without_empty_texts(&mut review["spec"]);
     object::as_map(&mut review).remove("status");
@@ -110,20 +116,43 @@ pub(crate) fn patched(
     warnings: &mut Vec<String>,
 ) -> Result<Value, ApiError> {
     let mut value = change.apply(current)?;
-    if kind.custom.is_some() {
-        type_of_body::of_custom(kind, &value)?;
+    let mut mistyped = None;
+    let mut unknown = Vec::new();
+    if change.converts() {
+        // The object is made of Go's type of the kind, whatever it says to be (`FromUnstructured`).
+        for (field, own) in [("apiVersion", kind.api_version()), ("kind", kind.kind.clone())] {
+            match &value[field] {
+                Value::Null => {}
+                Value::String(_) => value[field] = own.into(),
+                other => {
+                    let why = match other.is_i64() {
+                        true => "cannot convert int64 to string",
+                        false => "unrecognized type: string",
+                    };
+                    return Err(of_patch(change.quoted(current).unwrap_or_default(), why));
+                }
+            }
+        }
     } else {
-        type_of_body::check(kind, &value)
-            .map_err(|mismatch| of_patch(value.to_string(), mismatch.reason()))?;
+        type_of_body::read(kind, &value).map_err(|reason| of_patch(value.to_string(), &reason))?;
+        if kind.custom.is_some() {
+            mistyped = type_of_body::of_patched_custom(kind, &value).err();
+        } else if type_of_body::has_no_version(&value) {
+            unknown = type_of_body::as_internal(kind, &mut value);
+        }
     }
     let origin = Origin::Patch { complaints: change.complaints.clone() };
-    let converts = change.quoted().is_some();
-    if let Err(reason) = fit(kind, &mut value, (&origin, converts), validation, warnings) {
+    let converts = change.converts();
+    if let Err(reason) = fit_with(kind, &mut value, (&origin, converts), validation, (unknown, warnings)) {
         // The answer quotes the patch and what converting it says, or else the object before anything was dropped from it.
-        return Err(match change.quoted() {
+        return Err(match change.quoted(current) {
             Some(quoted) => of_patch(quoted, &printed::converted(&reason)),
             None => of_patch(change.apply(current)?.to_string(), &reason),
         });
+    }
+    // That the name is another one is found before.
+    if let Some(error) = mistyped.filter(|_| object::name(&value) == object::name(current)) {
+        return Err(error);
     }
     warnings.extend(single_owners(&mut value, AFTER_ADMISSION));
     Ok(value)
@@ -152,9 +181,20 @@ fn fit(
     validation: FieldValidation,
     warnings: &mut Vec<String>,
 ) -> Result<(), String> {
+    fit_with(kind, value, (origin, converts), validation, (Vec::new(), warnings))
+}
+
+/// The same, of an object some of whose fields were found to be unknown before.
+fn fit_with(
+    kind: &Kind,
+    value: &mut Value,
+    (origin, converts): (&Origin, bool),
+    validation: FieldValidation,
+    (mut unknown, warnings): (Vec<String>, &mut Vec<String>),
+) -> Result<(), String> {
     encode::set_type(kind, value);
     let schema = kind.schema();
-    let unknown = if converts { schema.convert(value)? } else { schema.decode(value)? };
+    unknown.extend(if converts { schema.convert(value)? } else { schema.decode(value)? });
     object::meta_mut(value);
     let custom = kind.custom.is_some();
     match validation {

@@ -52,11 +52,24 @@ impl ListOptions {
     /// # Errors
     /// 400 for what cannot be read, 422 for combinations that make no sense.
     pub fn read(query: &Query, kind: &Kind, watch: bool) -> Result<Self, ApiError> {
+        Self::checked(query, kind, watch, watch)
+    }
+
+    /// Of the objects that are to be deleted: options of a watch are judged as such, and not followed.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn of_deletion(query: &Query, kind: &Kind) -> Result<Self, ApiError> {
+        Self::checked(query, kind, false, query.flag("watch"))
+    }
+
+    fn checked(query: &Query, kind: &Kind, watch: bool, as_watch: bool) -> Result<Self, ApiError> {
         let limit = query.number("limit")?.unwrap_or(0);
         let timeout = query.number("timeoutSeconds")?;
         let labels = LabelSelector::parse(query.text("labelSelector")).map_err(ApiError::bad_request)?;
         let initial_events = query.get("sendInitialEvents").map(|_| query.flag("sendInitialEvents"));
-        check(query, watch, initial_events)?;
+        FieldSelector::check(query.text("fieldSelector")).map_err(ApiError::bad_request)?;
+        check(query, as_watch, initial_events)?;
         let fields = FieldSelector::parse(query.text("fieldSelector"), kind.selectable())
             .map_err(ApiError::bad_request)?;
         let version_match = match query.text("resourceVersionMatch") {

@@ -11,6 +11,7 @@ use kubewright_spec::Version;
 use serde_json::Value;
 
 use super::body::FieldValidation;
+use super::type_of_body;
 
 /// The most bytes of the name of a manager (`FieldManagerMaxLength`).
 const MANAGER_LIMIT: usize = 128;
@@ -212,6 +213,11 @@ impl DeleteOptions {
             dry_run: dry_run(query.all("dryRun"), errors),
             grace_seconds: query.number("gracePeriodSeconds")?,
             unread: query.get(UNREAD).is_some() && query.flag(UNREAD),
+            uid: query.get("uid").filter(|uid| !uid.is_empty()).map(str::to_owned),
+            resource_version: query
+                .get("resourceVersion")
+                .filter(|version| !version.is_empty())
+                .map(str::to_owned),
             ..Self::default()
         };
         let orphan = query.get("orphanDependents").map(|_| query.flag("orphanDependents"));
@@ -219,11 +225,8 @@ impl DeleteOptions {
     }
 
     fn of_body(body: &Value, errors: &mut Vec<FieldError>) -> Result<(Self, String, Option<bool>), ApiError> {
-        if let Some(kind) = body["kind"].as_str().filter(|kind| !matches!(*kind, "" | "DeleteOptions")) {
-            let version = body["apiVersion"].as_str().unwrap_or_default();
-            return Err(ApiError::bad_request(format!(
-                "no kind {kind:?} is registered for version {version:?} in scheme \"meta.k8s.io\""
-            )));
+        if let Some(why) = type_of_body::of_options(body) {
+            return Err(ApiError::bad_request(why));
         }
         let wrong = |field: &str| {
             ApiError::bad_request(format!(

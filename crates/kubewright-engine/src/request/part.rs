@@ -9,7 +9,7 @@ use kubewright_spec::Version;
 use serde_json::Value;
 
 use super::place::place;
-use super::type_of_body::BUILT_IN;
+use super::type_of_body::{self, BUILT_IN, Wanted};
 use super::{Call, FieldValidation};
 
 /// What is said of a body that is no Scale, for the scale of a custom resource.
@@ -29,7 +29,7 @@ pub fn part_of(
 ) -> Result<Value, ApiError> {
     let Decoded { mut value, origin } = decoded;
     let Some((group, version, kind)) = subresource.body_kind() else { return Ok(value) };
-    check_type(&value, group, kind).map_err(|error| match subresource {
+    check_type(&value, &Wanted::of_most(group, version, kind)).map_err(|error| match subresource {
         Subresource::CustomScale(_) if value.is_object() => ApiError::bad_request(NO_SCALE),
         _ => error,
     })?;
@@ -71,33 +71,31 @@ pub(crate) fn retype(
 }
 
 /// 400 for a body that says to be something else.
-fn check_type(value: &Value, group: &str, wanted: &str) -> Result<(), ApiError> {
+fn check_type(value: &Value, wanted: &Wanted<'_>) -> Result<(), ApiError> {
     if !value.is_object() {
         return Err(ApiError::bad_request(format!(
-            "the object provided is unrecognized (must be of type {wanted}): couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value",
+            "the object provided is unrecognized (must be of type {}): couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value",
+            wanted.kind,
             type_name(value)
         )));
     }
     let kind = value["kind"].as_str().unwrap_or_default();
-    if kind.is_empty() || kind == wanted {
+    let api_version = value["apiVersion"].as_str().unwrap_or_default();
+    // The only one that is taken in two versions (`EvictionREST.AcceptsGroupVersion`).
+    if wanted.kind == "Eviction" && matches!(kind, "" | "Eviction") && api_version == "policy/v1beta1" {
         return Ok(());
     }
-    let api_version = value["apiVersion"].as_str().unwrap_or_default();
-    let (given_group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let Err(mismatch) = type_of_body::check_as(wanted, value) else { return Ok(()) };
     // It is read as what it says to be, first.
+    let (given_group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let mut said = BUILT_IN.in_version(given_group, version).filter(|one| one.kind == kind);
     if let Some(Err(why)) = said.next().map(|one| one.schema().decode(&mut value.clone())) {
         return Err(ApiError::bad_request(format!(
-            "{kind} in version {version:?} cannot be handled as a {wanted}: {why}"
+            "{kind} in version {version:?} cannot be handled as a {}: {why}",
+            wanted.kind
         )));
     }
-    let home = match group.split('.').next().unwrap_or_default() {
-        "" => "core",
-        home => home,
-    };
-    Err(ApiError::bad_request(format!(
-        "{kind} in version {version:?} cannot be handled as a {wanted}: converting ({version}.{kind}) to ({home}.{wanted}): unknown conversion"
-    )))
+    Err(mismatch.refuse(wanted.kind, value.to_string().as_bytes()))
 }
 
 fn schema(version: Version, subresource: &Subresource) -> Option<Schema> {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use http::StatusCode;
 use kubewright_codec::body::Decoded;
-use kubewright_kinds::{Kind, encode};
+use kubewright_kinds::{Kind, Role, encode};
 use kubewright_meta::rules::metadata::NameRule;
 use kubewright_meta::{ApiError, FieldError, object};
 use kubewright_schema::patch::Configuration;
@@ -82,7 +82,7 @@ async fn create_of_body(
     definitions::may_come(call.kind, object::name(&draft))?;
     body::default(call.kind, &mut draft);
     ownership::own(engine, call, part.subresource(), options, None, &mut draft);
-    create_draft(engine, epoch, call, draft, options, warnings).await
+    create_draft(engine, epoch, call, part, draft, options, warnings).await
 }
 
 /// Takes away what a POST may not set. Who creates by PUT or apply may (`k8s.io/apiserver/pkg/endpoints/handlers/create.go`,
@@ -128,11 +128,14 @@ async fn create_of_config(
     }
     check_name(call, object::name(&config.value))?;
     version_of(&draft)?;
-    object::set_meta(&mut draft, "resourceVersion", None);
+    // What is not stored is answered as it was sent.
+    if !options.dry_run {
+        object::set_meta(&mut draft, "resourceVersion", None);
+    }
     place(call, &mut draft)?;
     definitions::may_come(call.kind, call.name)?;
     body::default_applied(call.kind, &mut draft);
-    create_draft(engine, epoch, call, draft, options, warnings).await
+    create_draft(engine, epoch, call, part, draft, options, warnings).await
 }
 
 /// The cluster that an object is to be created in; the kind has to be one of it.
@@ -150,6 +153,7 @@ async fn create_draft(
     engine: &Engine,
     epoch: Epoch,
     call: Call<'_>,
+    part: Part,
     mut draft: Value,
     options: &WriteOptions,
     warnings: &mut Vec<String>,
@@ -165,8 +169,10 @@ async fn create_draft(
         let mut object = if attempts == 0 { std::mem::take(&mut draft) } else { draft.clone() };
         if generates {
             generate_name(engine, call.kind, &mut object);
+        } else if call.kind.behaviour.names_itself && object::name(&object).is_empty() {
+            object::set_meta(&mut object, "name", Some(engine.world().dice.uid().into()));
         }
-        match create_object(engine, epoch, call, object, options, warnings).await {
+        match create_object(engine, epoch, call, part, object, options, warnings).await {
             Err(error) if attempts > 0 && error.reason == "AlreadyExists" => {}
             outcome => return outcome,
         }
@@ -204,6 +210,7 @@ async fn create_object(
     engine: &Engine,
     epoch: Epoch,
     call: Call<'_>,
+    part: Part,
     mut object: Value,
     options: &WriteOptions,
     warnings: &mut Vec<String>,
@@ -212,10 +219,15 @@ async fn create_object(
     if kind.has_status() && !kind.behaviour.born_with_status {
         object::as_map(&mut object).remove("status");
     }
+    let lacks = (kind.rules.lacks_defaults)(&object);
     kind.rules.prepare_create(&mut object);
     stamp(engine, kind, &mut object, None);
     (kind.rules.author)(&mut object, call.user);
-    let _allocation = allocate::allocate(engine, kind, &mut object, None).await?;
+    // A write to the status allocates nothing, even where it creates (`k8s.io/kubernetes/pkg/registry/core/service/storage`, `NewREST`).
+    let _allocation = match part {
+        Part::Main => Some(allocate::allocate(engine, kind, &mut object, None, options.dry_run).await?),
+        _ => None,
+    };
     let name = object::name(&object).to_owned();
     let mut errors = device_claims::errors(engine, call, (Part::Main, "create"), &object, None);
     errors.extend(errors_of_new(call, &object, warnings));
@@ -239,11 +251,13 @@ async fn create_object(
             convert::as_read_back(engine, kind, object).await
         };
     }
-    if !object::resource_version(&object).is_empty() {
+    // What is no number is none.
+    if version_of(&object).is_ok_and(|version| version != 0) {
         return Err(ApiError::unexplained("resourceVersion should not be set on objects to be created"));
     }
     let addresses = addresses_of(kind, &object);
-    let change = Change::Put(encode::draft(kind, convert::in_storage_version(engine, kind, object).await?));
+    let draft = if lacks { encode::lacking } else { encode::draft };
+    let change = Change::Put(draft(kind, convert::in_storage_version(engine, kind, object).await?));
     let entry = engine
         .commit(epoch, kind, &key, Expect::Absent, change)
         .await?
@@ -273,5 +287,10 @@ fn errors_of_new(call: Call<'_>, object: &Value, warnings: &mut Vec<String>) -> 
     let candidate = Candidate { object, old: None, part: Extent::Whole, version: kind.kubernetes() };
     warnings.extend(custom::check(kind, candidate, &mut errors));
     errors.extend(kind.rules.within(|| definitions::errors(kind, candidate)));
+    if kind.behaviour.role == Role::Definition {
+        // What its name must be is found where names are looked at: first.
+        let is_name = |field: &str| matches!(field, "metadata.generateName" | "metadata.name");
+        errors.sort_by_key(|error| !is_name(&error.field));
+    }
     errors
 }

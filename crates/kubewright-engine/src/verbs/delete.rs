@@ -6,7 +6,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::StatusCode;
 use jiff::{Timestamp, ToSpan};
-use kubewright_codec::rope::Rope;
 use kubewright_kinds::{Kind, Role, Summary, encode};
 use kubewright_meta::{ApiError, object};
 use kubewright_store::{Change, Entry, Expect};
@@ -14,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::follow_up::addresses;
 use super::swap::modified;
-use super::{WriteResult, Written, definitions, follow_up, read, unread};
+use super::{List, WriteResult, Written, definitions, follow_up, read, unread};
 use crate::admission::{self, Operation, Options, Review};
 use crate::engine::allocate::addresses_of;
 use crate::engine::epochs::Epoch;
@@ -72,7 +71,8 @@ async fn delete_asking(
 ) -> Result<WriteResult, ApiError> {
     let epoch = engine.epoch();
     loop {
-        let entry = convert::viewed(engine, call.kind, engine.entry(call)?).await?;
+        let stored = engine.entry(call)?;
+        let entry = convert::viewed(engine, call.kind, Arc::clone(&stored)).await?;
         let current = encode::value(call.kind, &entry);
         check_preconditions(call, &current, options)?;
         let review = Review {
@@ -92,15 +92,16 @@ async fn delete_asking(
         if options.dry_run || (!goes && next == current) {
             return Ok(answer(call, &next, encode::bytes(call.kind, &next), goes));
         }
-        let stored = convert::in_storage_version(engine, call.kind, next.clone()).await?;
         // What ends gracefully is marked before it goes, even where it goes at once.
-        let marked = if goes && call.kind.behaviour.role == Role::Pod && next != current {
-            commit_deletion(engine, epoch, call, &entry, stored.clone(), false).await?
+        let differs = |field: &str| next["metadata"].get(field) != current["metadata"].get(field);
+        let ends_otherwise = differs("deletionTimestamp") || differs("deletionGracePeriodSeconds");
+        let marks = !goes || call.kind.behaviour.role == Role::Pod && ends_otherwise;
+        let mark = if marks {
+            Some(convert::in_storage_version(engine, call.kind, next.clone()).await?)
         } else {
-            Some(Arc::clone(&entry))
+            None
         };
-        let Some(marked) = marked else { continue };
-        if let Some(entry) = commit_deletion(engine, epoch, call, &marked, stored, goes).await? {
+        if let Some(entry) = mark_and_remove(engine, epoch, call, stored, mark, goes).await? {
             if goes {
                 let had = addresses_of(call.kind, &current);
                 addresses::changed(engine, call.namespace, call.name, &had, &BTreeSet::new()).await;
@@ -114,16 +115,38 @@ async fn delete_asking(
     }
 }
 
+/// Stores the mark of an object that is deleted, and removes what goes. `None` when somebody was faster.
+async fn mark_and_remove(
+    engine: &Engine,
+    epoch: Epoch,
+    call: Call<'_>,
+    mut entry: Arc<Entry<Summary>>,
+    mark: Option<Value>,
+    goes: bool,
+) -> Result<Option<Arc<Entry<Summary>>>, ApiError> {
+    if let Some(mark) = mark {
+        let change = Change::Put(encode::draft(call.kind, mark));
+        let Some(marked) = commit_deletion(engine, epoch, call, &entry, change).await? else {
+            return Ok(None);
+        };
+        entry = marked;
+    }
+    if !goes {
+        return Ok(Some(entry));
+    }
+    // Watchers are told the object as it was stored last.
+    let last = Change::Delete(encode::last_state(&entry));
+    commit_deletion(engine, epoch, call, &entry, last).await
+}
+
 async fn commit_deletion(
     engine: &Engine,
     epoch: Epoch,
     call: Call<'_>,
     entry: &Entry<Summary>,
-    next: Value,
-    goes: bool,
+    change: Change<Summary>,
 ) -> Result<Option<Arc<Entry<Summary>>>, ApiError> {
-    let draft = encode::draft(call.kind, next);
-    let change = if goes { Change::Delete(draft) } else { Change::Put(draft) };
+    let goes = matches!(change, Change::Delete(_));
     let expect = Expect::At(entry.revision);
     let Some(entry) = engine.commit(epoch, call.kind, &call.key(), expect, change).await? else {
         return Ok(None);
@@ -177,11 +200,13 @@ pub async fn delete_collection(
     call: Call<'_>,
     list: &ListOptions,
     options: &DeleteOptions,
-) -> Result<Written, ApiError> {
+) -> Result<(List, Vec<String>), ApiError> {
     options.check_of_many()?;
     let mut warnings = warnings_of(call, options);
-    let outcome = delete_each(engine, call, list, options, &mut warnings).await;
-    Written::new(StatusCode::OK, outcome, warnings)
+    match delete_each(engine, call, list, options, &mut warnings).await {
+        Ok(list) => Ok((list, warnings)),
+        Err(error) => Err(error.with_warnings(warnings)),
+    }
 }
 
 async fn delete_each(
@@ -190,15 +215,9 @@ async fn delete_each(
     list: &ListOptions,
     options: &DeleteOptions,
     warnings: &mut Vec<String>,
-) -> Result<Bytes, ApiError> {
+) -> Result<List, ApiError> {
     let found = read::find(engine, call, list, |error| error).await?;
-    let mut answer = Rope::default();
-    answer.copy(found.head().as_bytes());
     for (at, entry) in found.entries.iter().enumerate() {
-        if at > 0 {
-            answer.copy(b",");
-        }
-        encode::write_item(&mut answer, call.kind, entry);
         if at % TURN == TURN - 1 {
             // Whoever waits no more can end it, and others have their turn.
             tokio::task::yield_now().await;
@@ -211,8 +230,7 @@ async fn delete_each(
             _ => {}
         }
     }
-    answer.copy(b"]}");
-    Ok(answer.whole())
+    Ok(found)
 }
 
 /// What a deletion is warned of before it is tried.
@@ -305,25 +323,34 @@ fn pod_grace(pod: &Value, asked: Option<i64>) -> i64 {
 /// The conflict is on the kind, as Kubernetes says it here and nowhere else (`BeforeDelete` in
 /// `apiserver/pkg/registry/rest/delete.go`).
 fn check_preconditions(call: Call<'_>, current: &Value, options: &DeleteOptions) -> Result<(), ApiError> {
+    // What is stored as another kind is named by that one's group.
+    let group = call.kind.storage_api_version();
+    let group = group.split_once('/').map_or("", |(group, _)| group);
+    let conflict = |why: &str| ApiError::conflict_on_kind(&call.kind.kind, group, call.name, why);
+    // These two look themselves before anything else does (`registry/core/namespace/storage/storage.go`,
+    // `apiextensions-apiserver/pkg/registry/customresourcedefinition/etcd.go`).
+    let looks_itself = matches!(call.kind.behaviour.role, Role::Namespace | Role::Definition);
+    let precondition = |what: &str, given: &str, found: &str, why: &str| {
+        if !looks_itself {
+            return conflict(why);
+        }
+        let why =
+            format!("Precondition failed: {what} in precondition: {given}, {what} in object meta: {found}");
+        ApiError::conflict(call.kind, call.name, &why)
+    };
     let uid = object::uid(current);
     if let Some(given) = options.uid.as_deref().filter(|given| *given != uid) {
-        return Err(ApiError::conflict_on_kind(
-            call.kind,
-            call.name,
-            &format!(
-                "the UID in the precondition ({given}) does not match the UID in record ({uid}). The object might have been deleted and then recreated"
-            ),
-        ));
+        let why = format!(
+            "the UID in the precondition ({given}) does not match the UID in record ({uid}). The object might have been deleted and then recreated"
+        );
+        return Err(precondition("UID", given, uid, &why));
     }
     let version = object::resource_version(current);
     if let Some(given) = options.resource_version.as_deref().filter(|given| *given != version) {
-        return Err(ApiError::conflict_on_kind(
-            call.kind,
-            call.name,
-            &format!(
-                "the ResourceVersion in the precondition ({given}) does not match the ResourceVersion in record ({version}). The object might have been modified"
-            ),
-        ));
+        let why = format!(
+            "the ResourceVersion in the precondition ({given}) does not match the ResourceVersion in record ({version}). The object might have been modified"
+        );
+        return Err(precondition("ResourceVersion", given, version, &why));
     }
     Ok(())
 }

@@ -37,6 +37,8 @@ pub async fn evict(
     admission::mutate(&review, &mut eviction, warnings).await?;
     check(call, &eviction)?;
     admission::validate(&review, &eviction, warnings).await?;
+    // What is wrong with the options is found when the pod is deleted.
+    engine.entry(call)?;
     let mut options =
         DeleteOptions::read(call.kind.kubernetes(), &Query::default(), Some(&eviction["deleteOptions"]))?;
     options.dry_run |= write.dry_run;

@@ -42,7 +42,7 @@ pub use read::{List, expired_page, get, list};
 pub(crate) use read::{not_in_the_future, too_old};
 pub(crate) use reset::keep_origin;
 pub use reset::reset;
-pub use scale::{get_scale, patch_scale, paths as scale_paths, update_scale};
+pub use scale::{get_scale, patch_scale, paths as scale_paths, scale_kind, update_scale};
 pub(crate) use select::select;
 pub use update::update;
 pub use used_secrets::label_used;

@@ -1,7 +1,7 @@
 //! The parts of an object that can be written apart from each other, and what a write of one leaves as it is.
 
-use kubewright_kinds::Kind;
 use kubewright_kinds::rules::Generation;
+use kubewright_kinds::{Kind, Role};
 use kubewright_meta::object;
 use serde_json::Value;
 
@@ -73,6 +73,8 @@ fn copy_marks(kind: &Kind, next: &mut Value, written: &Value, current: &Value) {
         object::copy_meta(next, written, "deletionGracePeriodSeconds");
     }
     let resets = kind.behaviour.metadata_of_status_writes.is_empty();
+    // That a pod is to go is never said by its status.
+    let resets = resets || kind.behaviour.role == Role::Pod;
     if !resets && given("deletionTimestamp") && object::meta_text(current, "deletionTimestamp").is_empty() {
         object::copy_meta(next, written, "deletionTimestamp");
     }
@@ -105,7 +107,7 @@ pub(super) fn raise_generation(kind: &Kind, part: Part, next: &mut Value, curren
     let raised = |status_counts: bool| {
         kind.rules.generation.raised(next, current)
             || (status_counts
-                && kind.rules.generation == Generation::Content
+                && matches!(kind.rules.generation, Generation::Content | Generation::AsGiven)
                 && next.get("status") != current.get("status"))
     };
     if !matches!(part, Part::Status | Part::Trusted) && raised(!kind.has_status()) {

@@ -63,11 +63,24 @@ impl List {
 /// # Errors
 /// 404; 504 for a resource version that is not there yet.
 pub async fn get(engine: &Engine, call: Call<'_>, version: &str) -> Result<Bytes, ApiError> {
+    Ok(encode::object(call.kind, &*entry(engine, call, version).await?))
+}
+
+/// The same as it is stored, in the version asked for.
+pub(super) async fn entry(
+    engine: &Engine,
+    call: Call<'_>,
+    version: &str,
+) -> Result<Arc<Entry<Summary>>, ApiError> {
     if !version.is_empty() {
-        not_in_the_future(engine, call.kind, parse_version(version).map_err(ApiError::unexplained)?)?;
+        // The watch cache of a kind and the store behind it refuse a bad version each in its own way.
+        let refused = |why: String| match call.kind.behaviour.is_cached {
+            true => ApiError::unexplained(why),
+            false => ApiError::bad_request(format!("invalid resource version: {why}")),
+        };
+        not_in_the_future(engine, call.kind, parse_version(version).map_err(refused)?)?;
     }
-    let entry = convert::viewed(engine, call.kind, engine.entry(call)?).await?;
-    Ok(encode::object(call.kind, &entry))
+    convert::viewed(engine, call.kind, engine.entry(call)?).await
 }
 
 /// The objects of a namespace, or of all, that selectors name: one page of a consistent whole.

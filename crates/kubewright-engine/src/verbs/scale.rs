@@ -10,22 +10,28 @@ use kubewright_meta::{ApiError, FieldError, object};
 use kubewright_schema::fields::scale::{self, Place};
 use kubewright_schema::fields::{Element, Managed, Write};
 use kubewright_schema::patch::{Change, Configuration, Patch};
+use kubewright_table as table;
 use serde_json::{Map, Value, json};
 
 use super::edit::write_view;
 use super::swap::{View, modified, precondition_failed};
 use super::{Written, ownership};
-use crate::engine::{Engine, convert};
-use crate::request::body::of_patch;
+use crate::engine::Engine;
+use crate::request::body::{of_patch, patched};
 use crate::request::place::check_name;
 use crate::request::{Call, WriteOptions};
 
 /// The scale of an object.
 ///
 /// # Errors
-/// 404 when there is no such object; 500 for a custom object without the number that its scale is about.
-pub async fn get_scale(engine: &Engine, call: Call<'_>, paths: &ScalePaths) -> Result<Value, ApiError> {
-    let object = encode::value(call.kind, &*convert::viewed(engine, call.kind, engine.entry(call)?).await?);
+/// As [`get`](fn@super::get); 500 for a custom object without the number that its scale is about.
+pub async fn get_scale(
+    engine: &Engine,
+    call: Call<'_>,
+    paths: &ScalePaths,
+    version: &str,
+) -> Result<Value, ApiError> {
+    let object = encode::value(call.kind, &*super::read::entry(engine, call, version).await?);
     if call.kind.custom.is_some() && at(&object, &paths.spec_replicas).is_none() {
         let why = format!("the spec replicas field {:?} does not exist", paths.spec_replicas);
         return Err(ApiError::internal(&why));
@@ -116,7 +122,7 @@ impl View for ScaleWrite<'_> {
         scale
     }
 
-    fn next(&self, current: &Value) -> Result<Value, ApiError> {
+    fn next(&self, current: &Value, warnings: &mut Vec<String>) -> Result<Value, ApiError> {
         let live = self.of(current);
         let now = object::time(self.engine.world().clock.now());
         let write = Write {
@@ -127,7 +133,11 @@ impl View for ScaleWrite<'_> {
         };
         let mut next = match self.step {
             Step::Replace(scale) => scale.clone(),
-            Step::Change(change) => change.apply(&live)?,
+            Step::Change(change) => {
+                let next = patched(&SCALE, change, &live, self.options.validation, warnings)?;
+                check_name(self.call, object::name(&next))?;
+                next
+            }
             Step::Apply(config) => return write.apply(Some(&live), &config.value, self.options.force),
         };
         self.step.replicas(&next)?;
@@ -139,7 +149,8 @@ impl View for ScaleWrite<'_> {
 
     /// Puts the number of a scale into its object, and who owns it.
     fn put(&self, scale: &Value, object: &mut Value) -> Result<(), ApiError> {
-        check_preconditions(self.call, self.options.dry_run, scale, object)?;
+        let replaces = matches!(self.step, Step::Replace(_));
+        check_preconditions(self.call, self.options.dry_run, replaces, (scale, object))?;
         let replicas = self.step.replicas(scale)?;
         // Of a custom object the number itself is checked, where it stands in the object.
         if replicas < 0 && self.call.kind.custom.is_none() {
@@ -178,11 +189,26 @@ impl Step {
     }
 }
 
-/// What a scale is to field ownership.
-static SCALE: LazyLock<Arc<Kind>> = LazyLock::new(|| {
+/// What a scale is to field ownership, and how it is shown.
+static SCALE: LazyLock<Arc<Kind>> =
+    LazyLock::new(|| shown_with(table::Columns::built_in(table::scaling::SCALES)));
+
+/// The same of custom objects, which have columns of their own.
+static CUSTOM_SCALE: LazyLock<Arc<Kind>> =
+    LazyLock::new(|| shown_with(table::scaling::columns_of_custom_scales()));
+
+fn shown_with(columns: table::Columns) -> Arc<Kind> {
     static DESCRIPTOR: BuiltIn = BuiltIn::namespaced("io.k8s.api.autoscaling.v1.Scale", "autoscaling/scales");
-    Arc::new(Kind::built_in(&DESCRIPTOR))
-});
+    let mut kind = Kind::built_in(&DESCRIPTOR);
+    kind.columns = columns;
+    Arc::new(kind)
+}
+
+/// What the scales of objects of `kind` are.
+#[must_use]
+pub fn scale_kind(kind: &Kind) -> &'static Arc<Kind> {
+    if kind.custom.is_some() { &CUSTOM_SCALE } else { &SCALE }
+}
 
 /// Where a version of a kind has its replicas.
 fn place(kinds: &Kinds, kind: &Kind, api_version: &str) -> Place {
@@ -199,15 +225,37 @@ fn place(kinds: &Kinds, kind: &Kind, api_version: &str) -> Place {
 }
 
 /// The version and uid that a scale names must be those of its object.
-fn check_preconditions(call: Call<'_>, dry_run: bool, scale: &Value, object: &Value) -> Result<(), ApiError> {
+fn check_preconditions(
+    call: Call<'_>,
+    dry_run: bool,
+    replaces: bool,
+    (scale, object): (&Value, &Value),
+) -> Result<(), ApiError> {
     let (given, uid) = (object::resource_version(scale), object::uid(scale));
     if !given.is_empty() && given != object::resource_version(object) {
         return Err(modified(call));
     }
     if !uid.is_empty() && uid != object::uid(object) {
-        return Err(precondition_failed(call, dry_run, "UID", uid, object::uid(object)));
+        // Only a replacement is held against what is stored before it is made.
+        if replaces || call.kind.custom.is_some() {
+            return Err(precondition_failed(call, dry_run, "UID", uid, object::uid(object)));
+        }
+        return Err(other_object(call, uid, object::uid(object)));
     }
     Ok(())
+}
+
+/// 409: the object of the scale is another one; built-in kinds have words of their own
+/// (`pkg/registry/apps/deployment/storage`, `scaleUpdatedObjectInfo`).
+fn other_object(call: Call<'_>, given: &str, current: &str) -> ApiError {
+    let why = format!("Precondition failed: UID in precondition: {given}, UID in object meta: {current}");
+    let mut error = ApiError::conflict(call.kind, call.name, &why);
+    let scale = format!("{}/scale", call.kind.plural);
+    error.message = error.message.replacen(&call.kind.plural, &scale, 1);
+    if let Some(details) = &mut error.details {
+        details["kind"] = scale.into();
+    }
+    error
 }
 
 /// Where `kind`'s scale finds its numbers, when it has a scale.

@@ -48,7 +48,7 @@ pub(super) trait View: Send + Sync {
     fn of(&self, object: &Value) -> Value;
 
     /// What the write makes of what is shown.
-    fn next(&self, current: &Value) -> Result<Value, ApiError>;
+    fn next(&self, current: &Value, warnings: &mut Vec<String>) -> Result<Value, ApiError>;
 
     /// Puts what is to be shown into the object.
     fn put(&self, shown: &Value, object: &mut Value) -> Result<(), ApiError>;
@@ -136,7 +136,10 @@ async fn try_swap(
     if matches!(part, Part::Main | Part::Status) {
         stamp(engine, call.kind, &mut next, Some(&current));
     }
-    let _allocation = allocate::allocate(engine, call.kind, &mut next, Some(&current)).await?;
+    let _allocation = match part {
+        Part::Status => None,
+        _ => Some(allocate::allocate(engine, call.kind, &mut next, Some(&current), options.dry_run).await?),
+    };
     let rights = device_claims::errors(engine, call, (part, step.verb()), &next, Some(&current));
     check(&review, part, &next, &current, rights, warnings)?;
     if part == Part::Main {
@@ -174,14 +177,15 @@ async fn keep(
     conditional: bool,
 ) -> Result<Option<Bytes>, ApiError> {
     let same = next == *current;
-    if same && !encode::is_outdated(call.kind, stored) {
+    // What has a time of its deletion and nothing to wait for goes with any write.
+    let goes = is_finished(call.kind, &next);
+    if same && !goes && !encode::is_outdated(call.kind, stored) {
         return Ok(Some(encode::object(call.kind, entry)));
     }
     if options.dry_run {
         return convert::as_read_back(engine, call.kind, next).await.map(Some);
     }
     let before = addresses_of(call.kind, current);
-    let goes = is_finished(call.kind, &next);
     let now = if goes { BTreeSet::new() } else { addresses_of(call.kind, &next) };
     // What goes is answered as it was asked for.
     let asked = goes.then(|| encode::bytes(call.kind, &next));
@@ -191,7 +195,11 @@ async fn keep(
     if same && !goes && encode::is_stored_as(&draft, stored) {
         return Ok(Some(encode::object(call.kind, entry)));
     }
-    let change = if goes { store::Change::Delete(draft) } else { store::Change::Put(draft) };
+    // Watchers are told what goes as it was stored last.
+    let change = match goes {
+        true => store::Change::Delete(encode::last_state(stored)),
+        false => store::Change::Put(draft),
+    };
     match commit_next(engine, epoch, call, entry, change).await? {
         Some(entry) => {
             addresses::changed(engine, call.namespace, call.name, &before, &now).await;
@@ -226,7 +234,7 @@ async fn next(
             next
         }
         Step::View(view) => {
-            let mut shown = view.next(current)?;
+            let mut shown = view.next(current, warnings)?;
             admission::mutate(review, &mut shown, warnings).await?;
             let mut next = current.clone();
             view.put(&shown, &mut next)?;
@@ -290,7 +298,8 @@ fn check(
     if errors.is_empty() {
         return Ok(());
     }
-    Err(ApiError::invalid(kind, call.name, &errors))
+    // Admission may have changed the name.
+    Err(ApiError::invalid(kind, object::name(next), &errors))
 }
 
 /// The version and uid that a write names must be the current ones. Returns whether it named a version.

@@ -4,7 +4,7 @@ use kubewright_identity::authz::Rights;
 use kubewright_kinds::{encode, unreadable};
 use kubewright_meta::ApiError;
 use kubewright_store::{Change, Expect};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{WriteResult, follow_up};
 use crate::engine::Engine;
@@ -32,8 +32,7 @@ pub(super) async fn delete(
         if options.dry_run {
             return Ok(answer(call));
         }
-        let stored: Value = serde_json::from_slice(&entry.bytes).unwrap_or_default();
-        let change = Change::Delete(encode::draft(call.kind, stored));
+        let change = Change::Delete(encode::last_state(&entry));
         if engine.commit(epoch, call.kind, &call.key(), Expect::At(entry.revision), change).await?.is_some() {
             follow_up::object_gone(engine, call.kind).await;
             follow_up::follow_up(engine, call.kind, call.name).await;

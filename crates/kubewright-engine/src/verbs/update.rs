@@ -61,7 +61,10 @@ async fn create_by_update(
     if let Err(error) = allowed {
         return Err(error.with_warnings(warnings));
     }
-    object::set_meta(&mut object, "resourceVersion", None);
+    // What is not stored is answered as it was sent.
+    if !options.dry_run {
+        object::set_meta(&mut object, "resourceVersion", None);
+    }
     create::create_decoded(engine, call, part, object, &options, warnings).await
 }
 

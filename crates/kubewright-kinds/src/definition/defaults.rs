@@ -1,6 +1,8 @@
 //! Defaults in a schema must be valid by that schema (`apiextensions-apiserver/pkg/apiserver/schema/defaulting`).
 
 use kubewright_meta::FieldError;
+use kubewright_meta::field::Problem;
+use kubewright_schema::Type;
 use kubewright_schema::node::Node;
 use kubewright_schema::rules::{Budget, Finding, Rules};
 use kubewright_schema::{prune, structural, validate as validation};
@@ -93,7 +95,8 @@ fn one(schema: &Value, default: &Value, resource: bool, path: &Path<'_>, errors:
         errors.push(error);
         return;
     }
-    let found = validation::embedded_at(&node, default, &base);
+    let mut found = validation::embedded_at(&node, default, &base);
+    of_unknown_types(schema, default, (&base, ""), &mut found);
     let found = if found.is_empty() {
         validation::value_at(version::current(), &node, default, &base)
     } else {
@@ -103,6 +106,28 @@ fn one(schema: &Value, default: &Value, resource: bool, path: &Path<'_>, errors:
         errors.extend(by_rules(schema, resource, default, &base));
     } else {
         errors.extend(found);
+    }
+}
+
+/// Nothing is of a type that there is not: `path` and the path within the default.
+fn of_unknown_types(schema: &Value, value: &Value, (base, path): (&str, &str), errors: &mut Vec<FieldError>) {
+    let (name, type_name) = match value {
+        Value::Null => return,
+        Value::Number(number) if number.is_i64() => (schema["type"].as_str(), "integer"),
+        other => (schema["type"].as_str(), kubewright_codec::json::type_name(other)),
+    };
+    let type_name = if type_name == "bool" { "boolean" } else { type_name };
+    let at = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    if let Some(name) = name.filter(|name| !name.is_empty() && Type::parse(name).is_none()) {
+        let detail = format!("{path} in body must be of type {name}: {type_name:?}");
+        let field = if path.is_empty() { base.to_owned() } else { format!("{base}.{path}") };
+        errors.push(FieldError { field, problem: Problem::TypeInvalid(type_name.into()), detail });
+        return;
+    }
+    for (name, field) in fields(schema, "properties") {
+        if let Some(value) = value.get(name) {
+            of_unknown_types(field, value, (base, &at(name)), errors);
+        }
     }
 }
 

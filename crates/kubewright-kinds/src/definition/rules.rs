@@ -145,7 +145,7 @@ fn keywords(schema: &Value, place: Place<'_>, path: &Path<'_>, errors: &mut Vec<
         let detail = "type cannot be set to null, use nullable as an alternative";
         errors.push(FieldError::forbidden(path.child("type"), detail));
     }
-    if schema.get("items").is_some_and(Value::is_array) {
+    if schema.get("items").and_then(Value::as_array).is_some_and(|schemas| !schemas.is_empty()) {
         errors.push(FieldError::forbidden(
             path.child("items"),
             "items must be a schema object and not an array",

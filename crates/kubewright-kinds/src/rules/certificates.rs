@@ -55,6 +55,7 @@ pub(crate) const fn signing_requests() -> Rules {
         prepare_update: |new, old| fill::keep(new, old, "spec"),
         name: NameRule::PathSegment,
         again: Again::Object,
+        status_again: true,
         validate: |request| Errors::of(|errors| check_request(&At::root(request), errors)),
         validate_status: |new, old| {
             let mut found = Errors::of(|errors| check_conditions(&At::root(new), errors));

@@ -4,11 +4,12 @@
 use std::collections::BTreeSet;
 
 use kubewright_meta::FieldError;
+use kubewright_spec::Version;
 use serde_json::Value;
 
 use super::at::At;
 use super::errors::Errors;
-use super::text;
+use super::{text, version};
 
 const STATUSES: [&str; 3] = ["False", "True", "Unknown"];
 const MAX_REASON: usize = 1024;
@@ -21,9 +22,11 @@ pub(super) fn check(conditions: &At<'_>, errors: &mut Errors) {
     for condition in conditions.items() {
         let kind = condition.get("type");
         if !seen.insert(kind.text()) {
-            errors.push(FieldError::duplicate(&condition.path, kind.text()));
+            // Up to v1.36 it is the type that is twice there.
+            let at = if version::since(Version::V1_37) { &condition.path } else { &kind.path };
+            errors.push(FieldError::duplicate(at, kind.text()));
         }
-        if kind.is_empty() {
+        if kind.is_empty() && version::since(Version::V1_37) {
             errors.required(&kind, "is required");
         } else {
             errors.text(&kind, text::label_key);

@@ -75,7 +75,8 @@ fn check_frozen(new: &Value, old: &Value, data: &[&str], errors: &mut Errors) {
     }
     for field in data {
         let (now, then) = (new.get(field), old.get(field));
-        if !now.same_or_empty(&then) {
+        // Without entries is not the same as not there.
+        if now.is_set() != then.is_set() || !now.same(&then) {
             errors.forbidden(&now, FROZEN);
         }
     }

@@ -8,7 +8,8 @@ use super::at::At;
 use super::errors::Errors;
 use super::{Finalizers, NameRule, Rules, convert, fill, text};
 
-const FIXED: [&str; 13] = [
+/// What may not change, in the order in which it is looked at: the reason twice.
+const FIXED: [&str; 14] = [
     "involvedObject",
     "reason",
     "message",
@@ -16,6 +17,7 @@ const FIXED: [&str; 13] = [
     "firstTimestamp",
     "lastTimestamp",
     "count",
+    "reason",
     "type",
     "eventTime",
     "action",

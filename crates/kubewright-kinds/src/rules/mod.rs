@@ -59,6 +59,9 @@ pub struct Rules {
     pub pod_spec: &'static [&'static str],
     /// Makes an object ready to be created: server-owned fields are set or dropped (a pod's phase becomes Pending).
     pub prepare_create: fn(&mut Value),
+    /// Whether what is stored of a new object, which is not yet prepared, lacks what is filled in whenever it is read: the
+    /// first update is a write then, whatever it changes.
+    pub lacks_defaults: fn(&Value) -> bool,
     /// Makes a replacement ready: server-owned fields are carried over from the old object. Arguments: new, old.
     pub prepare_update: fn(&mut Value, &Value),
     /// Writes down the time where the client left it out, once an object is prepared. Arguments: new, the object that it
@@ -81,6 +84,8 @@ pub struct Rules {
     pub change_again: bool,
     /// The same of a write to `/status`.
     pub status_change_again: bool,
+    /// Whether a write to `/status` checks metadata as those of a new object once more.
+    pub status_again: bool,
     /// What finalizers must look like beyond their syntax.
     pub finalizers: Finalizers,
     /// Writes down who makes a new object, where the kind tells.
@@ -115,6 +120,8 @@ pub enum Again {
     Metadata,
     /// The whole object.
     Object,
+    /// The whole object, twice.
+    ObjectTwice,
 }
 
 /// How `metadata.generation` counts.
@@ -156,6 +163,15 @@ impl Generation {
     }
 }
 
+/// Takes an annotation away, and the map with the last of them.
+fn drop_annotation(object: &mut Value, key: &str) {
+    let Some(metadata) = fill::present(object, "metadata") else { return };
+    let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) else { return };
+    if annotations.remove(key).is_some() && annotations.is_empty() {
+        fill::remove(metadata, "annotations");
+    }
+}
+
 fn same_labels(one: &Value, other: &Value) -> bool {
     let of = |object: &Value| object["metadata"]["labels"].as_object().cloned().unwrap_or_default();
     of(one) == of(other)
@@ -194,6 +210,7 @@ impl Rules {
             default: |_| {},
             pod_spec: &[],
             prepare_create: |_| {},
+            lacks_defaults: |_| false,
             prepare_update: |_, _| {},
             stamp: |_, _, _| {},
             prepare_status: |_, _| {},
@@ -204,6 +221,7 @@ impl Rules {
             judges_metadata: true,
             change_again: true,
             status_change_again: true,
+            status_again: false,
             finalizers: Finalizers::Strict,
             author: |_, _| {},
             validate: |_| Vec::new(),
@@ -220,7 +238,7 @@ impl Rules {
     /// The rules of a custom resource: its schema says all else.
     #[must_use]
     pub const fn custom() -> Self {
-        Self { generation: Generation::Content, finalizers: Finalizers::Warned, ..Self::none() }
+        Self { generation: Generation::AsGiven, finalizers: Finalizers::Warned, ..Self::none() }
     }
 
     /// Calls rules as those of the version that these are of: all that a kind's own functions are called by.
@@ -291,6 +309,11 @@ impl Rules {
                 Again::Nothing => {}
                 Again::Metadata => errors.extend(self.metadata(new, namespaced)),
                 Again::Object => errors.extend(self.errors_on_create(new, namespaced)),
+                Again::ObjectTwice => {
+                    for _ in 0..2 {
+                        errors.extend(self.errors_on_create(new, namespaced));
+                    }
+                }
             }
             errors.extend((self.validate_update)(new, old));
             ip::tolerate(&mut errors, old);
@@ -303,6 +326,9 @@ impl Rules {
     pub fn errors_on_status(&self, new: &Value, old: &Value, namespaced: bool) -> Vec<FieldError> {
         self.checked(new, || {
             let mut errors = self.metadata_on_update(new, old, namespaced, self.status_change_again);
+            if self.status_again {
+                errors.extend(self.metadata(new, namespaced));
+            }
             errors.extend((self.validate_status)(new, old));
             ip::tolerate(&mut errors, old);
             errors

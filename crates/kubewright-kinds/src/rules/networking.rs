@@ -10,10 +10,20 @@ use serde_json::Value;
 use super::at::{At, same};
 use super::errors::Errors;
 use super::pods::check_port;
+use super::printed::Fields;
+use super::printed::Shape::{self, Plain};
 use super::{Again, Generation, Rules, fill, ip, selector, text, version};
 
 const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
 const PATH_TYPES: [&str; 3] = ["Exact", "ImplementationSpecific", "Prefix"];
+
+/// A reference to the owner of an address as Go prints it.
+const PARENT: Fields = &[
+    ("Group", "group", Plain("\"\"")),
+    ("Resource", "resource", Plain("\"\"")),
+    ("Namespace", "namespace", Plain("\"\"")),
+    ("Name", "name", Plain("\"\"")),
+];
 
 /// The rules of ingresses.
 pub(crate) const fn ingresses() -> Rules {
@@ -178,7 +188,7 @@ pub(crate) const fn ingress_classes() -> Rules {
         validate_update: |new, old| {
             Errors::of(|errors| {
                 let field = ["spec", "controller"];
-                errors.immutable(&At::root(new).dig(&field), &At::root(old).dig(&field));
+                errors.immutable_text(&At::root(new).dig(&field), &At::root(old).dig(&field));
             })
         },
         ..Rules::none()
@@ -360,7 +370,15 @@ pub(crate) const fn ip_addresses() -> Rules {
                 let parent = ["spec", "parentRef"];
                 let (new, old) = (At::root(new).dig(&parent), At::root(old).dig(&parent));
                 check_parent(&new, errors);
-                errors.immutable(&new, &old);
+                if !new.same(&old) {
+                    let error = FieldError::invalid(&new.path, Value::Null, "field is immutable");
+                    let is_set = new.is_set();
+                    errors.push(if is_set {
+                        error.printed(Shape::Struct(PARENT).of(new.value))
+                    } else {
+                        error
+                    });
+                }
             })
         },
         ..Rules::none()
@@ -410,6 +428,7 @@ fn check_ranges(ranges: &At<'_>, errors: &mut Errors) {
     } else if ranges.len() > 2 {
         let error = FieldError::invalid(&ranges.path, Value::Null, "may only hold up to 2 values");
         errors.push(error.printed(format!("{{\"CIDRs\":{}}}", ranges.value)));
+        return;
     }
     for range in ranges.items() {
         errors.text(&range, text::cidr);

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 use super::at::At;
 use super::errors::Errors;
 use super::pods::EFFECTS;
+use super::printed::Fields;
+use super::printed::Shape::{self, Plain};
 use super::{Again, Rules, fill, ip, resources, text, version};
 
 /// What a node tells of its machine; the names are there before the kubelet fills them in.
@@ -25,6 +27,10 @@ const INFO: [&str; 10] = [
     "architecture",
 ];
 
+const LONGEST_FEATURE: usize = 253;
+/// An address as Go prints it.
+const ADDRESS: Fields = &[("Type", "type", Plain("\"\"")), ("Address", "address", Plain("\"\""))];
+
 pub(crate) const fn rules() -> Rules {
     Rules {
         default,
@@ -38,7 +44,7 @@ pub(crate) const fn rules() -> Rules {
         again: Again::Object,
         validate: |node| Errors::of(|errors| check(&At::root(node), errors)),
         validate_update: |new, old| Errors::of(|errors| check_change(&At::root(new), &At::root(old), errors)),
-        validate_status: |new, _| Errors::of(|errors| check_resources(&At::root(new), errors)),
+        validate_status: |new, _| Errors::of(|errors| check_status(&At::root(new), errors)),
         ..Rules::none()
     }
 }
@@ -85,6 +91,12 @@ fn check(node: &At<'_>, errors: &mut Errors) {
     // Kubernetes says `metadata.taints`.
     check_taints(&At { path: "metadata.taints".to_owned(), ..spec.get("taints") }, errors);
     check_resources(node, errors);
+    let capacity = node.dig(&["status", "nodeInfo", "swap", "capacity"]);
+    if capacity.is_set() {
+        // Kubernetes says `metadata.nodeSwapStatus`.
+        errors.positive(&At { path: "metadata.nodeSwapStatus.capacity".to_owned(), ..capacity });
+    }
+    check_features(&node.dig(&["status", "declaredFeatures"]), errors);
     let ranges = spec.get("podCIDRs");
     for range in ranges.items() {
         errors.text(&range, ip::range);
@@ -130,17 +142,67 @@ fn check_resources(node: &At<'_>, errors: &mut Errors) {
     }
 }
 
+/// What a status may not say (`ValidateNodeUpdate`).
+fn check_status(node: &At<'_>, errors: &mut Errors) {
+    check_resources(node, errors);
+    check_features(&node.dig(&["status", "declaredFeatures"]), errors);
+    let mut seen = BTreeSet::new();
+    for address in node.dig(&["status", "addresses"]).items() {
+        let (kind, text) = (address.get("type").text(), address.get("address").text());
+        if !seen.insert((kind, text)) {
+            let printed = Shape::Struct(ADDRESS).of(address.value);
+            errors.push(FieldError::duplicate(&address.path, Value::Null).printed(printed));
+        }
+    }
+}
+
+/// The features that a kubelet says it has: in order, and each once (`validateNodeDeclaredFeatures`).
+fn check_features(features: &At<'_>, errors: &mut Errors) {
+    if !version::has_feature("NodeDeclaredFeatures") {
+        return;
+    }
+    let mut before: Option<&str> = None;
+    for feature in features.items() {
+        let name = feature.text();
+        match before {
+            Some(before) if before == name => errors.duplicate(&feature),
+            Some(before) if before > name => {
+                errors.invalid_text(&feature, "list must be sorted alphabetically");
+            }
+            _ => {}
+        }
+        if name.len() > LONGEST_FEATURE {
+            let detail =
+                format!("invalid feature name {name:?}: must be no more than {LONGEST_FEATURE} characters");
+            errors.invalid_text(&feature, detail);
+        } else if !is_feature(name) {
+            errors.invalid_text(
+                &feature,
+                format!("invalid feature name {name:?}: must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"),
+            );
+        }
+        before = Some(name);
+    }
+}
+
+fn is_feature(name: &str) -> bool {
+    let is_part = |part: &str| {
+        part.starts_with(|first: char| first.is_ascii_alphabetic())
+            && part.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
+    name.starts_with(|first: char| first.is_ascii_uppercase()) && name.split('/').all(is_part)
+}
+
 fn check_change(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
     let (spec, before) = (new.get("spec"), old.get("spec"));
-    check_resources(new, errors);
+    check_status(new, errors);
     if !before.get("podCIDRs").is_empty() && !spec.get("podCIDRs").same(&before.get("podCIDRs")) {
         errors.forbidden(
             &spec.get("podCIDRs"),
             "node updates may not change podCIDR except from \"\" to valid",
         );
     }
-    let external = before.get("externalID");
-    if !external.is_empty() && external.text() != spec.get("externalID").text() {
+    if before.get("externalID").text() != spec.get("externalID").text() {
         errors.forbidden(&spec.get("externalID"), "may not be updated");
     }
     check_provider(&spec.get("providerID"), &before.get("providerID"), errors);
@@ -156,5 +218,37 @@ fn check_provider(id: &At<'_>, before: &At<'_>, errors: &mut Errors) {
         errors.invalid_as(id, Value::Null, "field cannot be cleared once set");
     } else {
         errors.invalid_as(id, Value::Null, "field cannot be modified once set");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(status: &Value) -> Vec<String> {
+        let errors = Errors::of(|errors| check_status(&At::root(&json!({"status": status})), errors));
+        errors.iter().map(|error| format!("{}: {}", error.field, error.body())).collect()
+    }
+
+    #[test]
+    fn features_of_a_node_are_sorted_and_each_is_there_once() {
+        assert_eq!(said(&json!({"declaredFeatures": ["A", "B/c", "Cd"]})), [""; 0]);
+        let told = said(&json!({"declaredFeatures": ["B", "A", "A", "x"]}));
+        assert_eq!(
+            told[0],
+            r#"status.declaredFeatures[1]: Invalid value: "A": list must be sorted alphabetically"#
+        );
+        assert_eq!(told[1], r#"status.declaredFeatures[2]: Duplicate value: "A""#);
+        assert!(told[2].starts_with(
+            r#"status.declaredFeatures[3]: Invalid value: "x": invalid feature name "x": must start"#
+        ));
+        assert_eq!(told.len(), 3);
+    }
+
+    #[test]
+    fn a_node_has_each_address_once() {
+        let address = json!({"type": "InternalIP", "address": "10.0.0.1"});
+        let told = r#"status.addresses[1]: Duplicate value: {"Type":"InternalIP","Address":"10.0.0.1"}"#;
+        assert_eq!(said(&json!({"addresses": [address, address]})), [told]);
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::at::At;
 use super::errors::Errors;
-use super::{Finalizers, Generation, NameRule, Rules, fill, percent, selector};
+use super::{Finalizers, Generation, NameRule, Rules, conditions, fill, percent, printed, selector};
 
 const COUNTS: [&str; 4] = ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"];
 
@@ -30,6 +30,7 @@ pub(crate) const fn budgets() -> Rules {
         validate_update: |new, _| Errors::of(|errors| check(&At::root(new).get("spec"), errors)),
         validate_status: |new, _| {
             Errors::of(|errors| {
+                conditions::check(&At::root(new).dig(&["status", "conditions"]), errors);
                 for field in COUNTS {
                     errors.non_negative(&At::root(new).get("status").get(field));
                 }
@@ -59,7 +60,7 @@ fn check(spec: &At<'_>, errors: &mut Errors) {
         errors.push(error.printed(format!(
             "{{\"MinAvailable\":{},\"Selector\":{},\"MaxUnavailable\":{},\"UnhealthyPodEvictionPolicy\":{}}}",
             least.value,
-            spec.get("selector").value,
+            printed::selector(spec.get("selector").value),
             most.value,
             unhealthy.value
         )));

@@ -87,6 +87,35 @@ fn in_html(json: &str) -> String {
     json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }
 
+/// A label selector as Go writes it as JSON.
+pub(super) fn selector(selector: &Value) -> String {
+    if selector.is_null() {
+        return "null".to_owned();
+    }
+    let parts = ["matchLabels", "matchExpressions"].into_iter().filter_map(|key| {
+        let value = selector.get(key)?;
+        let is_empty = value.as_array().is_some_and(Vec::is_empty)
+            || value.as_object().is_some_and(serde_json::Map::is_empty)
+            || value.is_null();
+        (!is_empty).then(|| {
+            format!("\"{key}\":{}", if key == "matchLabels" { value.to_string() } else { expressions(value) })
+        })
+    });
+    in_html(&format!("{{{}}}", parts.collect::<Vec<_>>().join(",")))
+}
+
+fn expressions(list: &Value) -> String {
+    let items = list.as_array().into_iter().flatten().map(|item| {
+        let text =
+            |key: &str| item.get(key).cloned().filter(|value| !value.is_null()).unwrap_or_else(|| "".into());
+        let values =
+            item.get("values").filter(|values| values.as_array().is_some_and(|list| !list.is_empty()));
+        let values = values.map_or_else(String::new, |values| format!(",\"values\":{values}"));
+        format!("{{\"key\":{},\"operator\":{}{values}}}", text("key"), text("operator"))
+    });
+    format!("[{}]", items.collect::<Vec<_>>().join(","))
+}
+
 /// The fields of a struct: the name that Go has for each, and that of JSON.
 pub(super) type Fields = &'static [(&'static str, &'static str, Shape)];
 

@@ -17,22 +17,20 @@ impl FieldSelector {
     /// # Errors
     /// What is wrong with the text, or the field that the kind does not support, in Kubernetes' words.
     pub fn parse(text: &str, selectable: &Selectable) -> Result<Self, String> {
-        let mut terms = Vec::new();
-        let mut parts = split_terms(text);
-        parts.sort_unstable();
-        for part in parts.into_iter().filter(|part| !part.is_empty()) {
-            let (field, equal, value) = split_term(part)
-                .ok_or_else(|| format!("invalid selector: '{text}'; can't understand '{part}'"))?;
-            // A term of nothing asks for nothing.
-            if !(field.is_empty() && value.is_empty()) {
-                terms.push((field, equal, unescape(value)?));
-            }
-        }
+        let terms = terms(text)?;
         let known = |(field, equal, value): (&str, bool, String)| match selectable.meant(field) {
             Some(name) => Ok(Term { field: name.to_owned(), equal, value }),
             None => Err(selectable.refusal.of(field)),
         };
         terms.into_iter().map(known).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Looks at the grammar of a selector alone, whatever the fields.
+    ///
+    /// # Errors
+    /// What is wrong with the text, in Kubernetes' words.
+    pub fn check(text: &str) -> Result<(), String> {
+        terms(text).map(drop)
     }
 
     /// Whether all objects are selected, whatever their fields.
@@ -67,6 +65,22 @@ impl FieldSelector {
     pub fn exact(&self, field: &str) -> Option<&str> {
         self.0.iter().find(|term| term.equal && term.field == field).map(|term| term.value.as_str())
     }
+}
+
+/// Field, whether it is to be equal, and value of each term.
+fn terms(text: &str) -> Result<Vec<(&str, bool, String)>, String> {
+    let mut terms = Vec::new();
+    let mut parts = split_terms(text);
+    parts.sort_unstable();
+    for part in parts.into_iter().filter(|part| !part.is_empty()) {
+        let (field, equal, value) = split_term(part)
+            .ok_or_else(|| format!("invalid selector: '{text}'; can't understand '{part}'"))?;
+        // A term of nothing asks for nothing.
+        if !(field.is_empty() && value.is_empty()) {
+            terms.push((field, equal, unescape(value)?));
+        }
+    }
+    Ok(terms)
 }
 
 /// The name of an object as a field.

@@ -173,6 +173,13 @@ impl Errors {
         }
     }
 
+    /// The same of a text that Go has no pointer to: none is an empty one.
+    pub fn immutable_text(&mut self, new: &At<'_>, old: &At<'_>) {
+        if new.text() != old.text() {
+            self.push(FieldError::invalid(&new.path, new.text(), IMMUTABLE));
+        }
+    }
+
     /// The text at `field` must not repeat in the items of a list.
     pub fn unique(&mut self, list: &At<'_>, field: &str) {
         let mut seen = std::collections::BTreeSet::new();

@@ -38,8 +38,9 @@ pub(super) fn step(pod: &Pod, now: Timestamp) -> Step {
         };
         return Step::Report(containers.stopped_with(code, now));
     }
+    // What finalizers hold is deleted with a grace period of zero, too, which says that nothing of it runs any more.
     let held = pod.metadata.finalizers.as_ref().is_some_and(|finalizers| !finalizers.is_empty());
-    if held { Step::Rest(None) } else { Step::Remove }
+    if held && grace.is_zero() { Step::Rest(None) } else { Step::Remove }
 }
 
 fn stopping<'a>(

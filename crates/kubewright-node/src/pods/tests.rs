@@ -283,6 +283,8 @@ fn a_deleted_pod_goes_at_once_unless_a_finalizer_holds_it() {
     assert_eq!(step(&going, NOW), Step::Remove);
     going.metadata.finalizers = Some(vec!["example.com/hold".into()]);
     assert_eq!(step(&going, NOW), Step::Rest(None));
+    going.metadata.deletion_grace_period_seconds = Some(30);
+    assert_eq!(step(&going, NOW), Step::Remove, "its grace period becomes zero");
 }
 
 #[test]

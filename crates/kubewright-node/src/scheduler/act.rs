@@ -152,6 +152,14 @@ pub(super) async fn refuse(ctx: &Context, pod_info: &PodInfo, refused: &Refused)
     Ok(())
 }
 
+/// Tells people that what was decided about a pod could not be written.
+pub(super) fn failed(ctx: &Context, pod_info: &PodInfo, error: &Error) {
+    // That somebody else wrote to it meanwhile is nothing for people.
+    if !error.is_conflict() {
+        ctx.event(&*pod_info.pod, EventType::Warning, "FailedScheduling", &note(&error.to_string()));
+    }
+}
+
 fn note(message: &str) -> String {
     if message.len() <= LONGEST_NOTE {
         return message.to_owned();

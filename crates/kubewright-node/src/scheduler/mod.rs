@@ -115,7 +115,6 @@ struct Scheduler {
 
 impl Reconciler for Scheduler {
     async fn reconcile(&self, ctx: &Context, _: &Key) -> Result<Outcome, Error> {
-        let mut failed = None;
         let next_flush = loop {
             let flush = self.observe(ctx);
             let turn = self.turn(ctx);
@@ -139,15 +138,12 @@ impl Reconciler for Scheduler {
                 Decision::Refuse(refused) => self.refuse(ctx, &pod_info, refused).await,
             };
             if let Err(error) = acted {
-                failed = Some(error);
-                break None;
+                // It is this pod that waits, and no other (`handleSchedulingFailure`).
+                self.state.lock().postpone(&pod_info, ctx.world().clock.now());
+                act::failed(ctx, &pod_info, &error);
             }
         };
-        match (failed, next_flush) {
-            (Some(error), _) => Err(error),
-            (None, Some(wait)) => Ok(Outcome::RequeueAfter(wait)),
-            (None, None) => Ok(Outcome::Done),
-        }
+        Ok(next_flush.map_or(Outcome::Done, Outcome::RequeueAfter))
     }
 }
 
@@ -192,11 +188,9 @@ impl Scheduler {
         }
         self.state.lock().assume(pod_info, node);
         let bound = act::bind(ctx, pod_info, node).await;
-        match &bound {
-            Ok(true) => {}
+        if let Ok(false) = &bound {
             // The pod is gone, or somebody else gave it a node: its next event tells.
-            Ok(false) => self.state.lock().take_back(pod_info, false),
-            Err(_) => self.state.lock().take_back(pod_info, true),
+            self.state.lock().take_back(pod_info);
         }
         bound.map(|_| ())
     }
@@ -204,19 +198,11 @@ impl Scheduler {
     async fn refuse(&self, ctx: &Context, pod_info: &Arc<PodInfo>, refused: Refused) -> Result<(), Error> {
         let now = ctx.world().clock.now();
         self.state.lock().refuse(pod_info, refused.by.clone(), &refused.nomination, now);
-        let written = self.write_refusal(ctx, pod_info, &refused).await;
-        if written.is_err() {
-            self.state.lock().try_again(pod_info);
-        }
-        written
-    }
-
-    async fn write_refusal(&self, ctx: &Context, pod_info: &PodInfo, refused: &Refused) -> Result<(), Error> {
         if let Nomination::Node(node) = &refused.nomination {
             let outranked = self.state.lock().outranked(pod_info, node);
             act::take_back_promises(ctx, &outranked).await?;
             act::preempt(ctx, pod_info, node, &refused.victims).await?;
         }
-        act::refuse(ctx, pod_info, refused).await
+        act::refuse(ctx, pod_info, &refused).await
     }
 }

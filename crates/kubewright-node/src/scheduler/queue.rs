@@ -15,6 +15,10 @@ use super::pod_info::PodInfo;
 /// (`DefaultPodMaxInUnschedulablePodsDuration`).
 const FLUSH_AFTER: Duration = Duration::from_secs(5 * 60);
 
+/// The first and the longest time that a pod waits whose decision could not be written (`DefaultPodInitialBackoffDuration`,
+/// `DefaultPodMaxBackoffDuration`).
+const BACKOFF: (u64, u64) = (1, 10);
+
 /// The highest priority first, then the oldest (`PrioritySort`).
 type Turn = (Reverse<i32>, Option<Timestamp>, Key, Arc<str>);
 
@@ -26,6 +30,10 @@ pub(super) struct Queue {
     /// What stood against those that were refused, and since when.
     refused: BTreeMap<Arc<str>, (BTreeSet<Plugin>, Timestamp)>,
     by_time: BTreeSet<(Timestamp, Arc<str>)>,
+    /// Those whose decision could not be written, by when they are tried again.
+    later: BTreeSet<(Timestamp, Arc<str>)>,
+    /// How often that was so.
+    failed: BTreeMap<Arc<str>, u32>,
 }
 
 impl Queue {
@@ -38,7 +46,8 @@ impl Queue {
 
     /// Keeps what is known of a pod up to date where that makes no difference to its turn.
     pub(super) fn renew(&mut self, pod_info: Arc<PodInfo>) {
-        if self.refused.contains_key(&pod_info.uid) {
+        let postponed = self.later.iter().any(|(_, uid)| *uid == pod_info.uid);
+        if postponed || self.refused.contains_key(&pod_info.uid) {
             self.all.insert(Arc::clone(&pod_info.uid), pod_info);
         } else {
             self.add(pod_info);
@@ -50,7 +59,26 @@ impl Queue {
         if let Some(pod_info) = self.all.remove(uid) {
             self.turns.remove(&turn(&pod_info));
             self.forgive(&pod_info.uid);
+            self.later.retain(|(_, other)| **other != *uid);
         }
+    }
+
+    /// The pod does not wait any more, and has nothing behind it.
+    pub(super) fn settle(&mut self, uid: &str) {
+        self.remove(uid);
+        self.failed.remove(uid);
+    }
+
+    /// What was decided about the pod could not be written: it waits for a time that doubles, while others have their turn.
+    pub(super) fn postpone(&mut self, pod_info: Arc<PodInfo>, now: Timestamp) {
+        let uid = Arc::clone(&pod_info.uid);
+        self.remove(&uid);
+        let failed = self.failed.entry(Arc::clone(&uid)).or_default();
+        let (first, longest) = BACKOFF;
+        let wait = first.checked_shl(*failed).unwrap_or(longest).min(longest);
+        *failed = failed.saturating_add(1).min(longest.ilog2() + 1);
+        self.later.insert((now + Duration::from_secs(wait), Arc::clone(&uid)));
+        self.all.insert(uid, pod_info);
     }
 
     /// What is known of a pod that waits.
@@ -85,8 +113,25 @@ impl Queue {
         }
     }
 
-    /// Gives those their turn that were refused long ago; says when the next will have waited long enough.
+    /// Gives those their turn that were refused long ago or postponed; says when the next will have waited long enough.
     pub(super) fn flush(&mut self, now: Timestamp) -> Option<Duration> {
+        self.flush_postponed(now).into_iter().chain(self.flush_refused(now)).min()
+    }
+
+    fn flush_postponed(&mut self, now: Timestamp) -> Option<Duration> {
+        loop {
+            let (due, uid) = self.later.first().cloned()?;
+            if due > now {
+                return Duration::try_from(due.duration_since(now)).ok();
+            }
+            self.later.pop_first();
+            if let Some(pod_info) = self.all.get(&uid) {
+                self.turns.insert(turn(pod_info));
+            }
+        }
+    }
+
+    fn flush_refused(&mut self, now: Timestamp) -> Option<Duration> {
         loop {
             let (since, uid) = self.by_time.first().cloned()?;
             let waited = Duration::try_from(now.duration_since(since)).unwrap_or_default();
@@ -141,6 +186,26 @@ mod tests {
             queue.add(pod_info(name, priority));
         }
         assert_eq!(order(&mut queue), ["c", "a", "b"]);
+    }
+
+    #[test]
+    fn a_pod_whose_decision_could_not_be_written_waits_longer_each_time_and_lets_others_pass() {
+        let mut queue = Queue::default();
+        queue.add(pod_info("a", 7));
+        queue.add(pod_info("b", 0));
+        let mut now = NOW;
+        for wait in [1, 2, 4, 8, 10, 10] {
+            queue.postpone(pod_info("a", 7), now);
+            queue.renew(pod_info("a", 7));
+            assert_eq!(queue.next().map(|next| next.uid.to_string()).as_deref(), Some("b"));
+            assert_eq!(queue.flush(now), Some(Duration::from_secs(wait)));
+            now += Duration::from_secs(wait);
+            assert_eq!(queue.flush(now), None);
+            assert_eq!(queue.next().map(|next| next.uid.to_string()).as_deref(), Some("a"));
+        }
+        queue.settle("a");
+        queue.postpone(pod_info("a", 7), now);
+        assert_eq!(queue.flush(now), Some(Duration::from_secs(1)));
     }
 
     #[test]

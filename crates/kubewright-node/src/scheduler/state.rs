@@ -57,7 +57,7 @@ impl State {
         if is_finished(&pod) {
             self.forget(&uid);
         } else if !node_name(&pod).is_empty() {
-            self.queue.remove(&uid);
+            self.queue.settle(&uid);
             self.cluster.denominate(&uid);
             let node = node_name(&pod).to_owned();
             self.cluster.place(&node, Arc::new(PodInfo::placed(pod)));
@@ -87,7 +87,7 @@ impl State {
 
     /// A pod neither waits nor takes anything any more.
     fn forget(&mut self, uid: &str) {
-        self.queue.remove(uid);
+        self.queue.settle(uid);
         self.cluster.denominate(uid);
         if let Some(node) = self.cluster.unplace(uid) {
             self.helped_nodes.insert(node);
@@ -138,12 +138,15 @@ impl State {
         self.cluster.place(node, Arc::clone(pod_info));
     }
 
-    /// It could not be placed after all; it waits again if it is worth another try.
-    pub(super) fn take_back(&mut self, pod_info: &Arc<PodInfo>, tries_again: bool) {
+    /// It could not be placed after all: somebody else saw to it.
+    pub(super) fn take_back(&mut self, pod_info: &Arc<PodInfo>) {
         self.cluster.unplace(&pod_info.uid);
-        if tries_again {
-            self.queue.add(Arc::clone(pod_info));
-        }
+    }
+
+    /// What was decided about the pod could not be written: it has another turn a little later.
+    pub(super) fn postpone(&mut self, pod_info: &Arc<PodInfo>, now: Timestamp) {
+        self.cluster.unplace(&pod_info.uid);
+        self.queue.postpone(Arc::clone(pod_info), now);
     }
 
     /// The pod waits for what stood against it to change; others keep off the node that it was promised.
@@ -161,11 +164,6 @@ impl State {
         if let Nomination::Node(node) = nomination {
             self.cluster.nominate(node, Arc::clone(pod_info));
         }
-    }
-
-    /// The pod is to have another turn at once.
-    pub(super) fn try_again(&mut self, pod_info: &Arc<PodInfo>) {
-        self.queue.add(Arc::clone(pod_info));
     }
 
     /// Those less important than `pod_info` that were promised `node`.

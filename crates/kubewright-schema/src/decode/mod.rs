@@ -72,6 +72,19 @@ impl Decoder {
                 Ok(())
             }
             Coding::IntOrString if value.is_string() => Ok(()),
+            // A decoder of its own, whatever the object is made of.
+            Coding::IntOrString if self.reading.converts => match (value.as_f64(), &*value) {
+                (Some(number), _) if number.fract() == 0.0 && number.abs() < 2_147_483_648.0 => {
+                    self.integer(Some("int32"), value)
+                }
+                (Some(_), number) => {
+                    Err(format!("json: cannot unmarshal number {number} into Go value of type int32"))
+                }
+                (None, other) => Err(format!(
+                    "json: cannot unmarshal {} into Go value of type int32",
+                    kubewright_codec::json::type_name(other)
+                )),
+            },
             Coding::IntOrString => self.integer(Some("int32"), value),
             Coding::Time => self.time(Precision::Seconds, value),
             Coding::MicroTime => self.time(Precision::Micros, value),
@@ -102,6 +115,27 @@ impl Decoder {
                     match scalar::base64(text) {
                         Ok(canonical) => *text = canonical,
                         Err(wrong) => self.remember(Err(wrong)),
+                    }
+                }
+                Ok(())
+            }
+            // Go reads a list of numbers as bytes, too.
+            (Some(Type::String), Value::Array(items))
+                if node.format.as_deref() == Some("byte") && !self.reading.converts =>
+            {
+                let bytes: Option<Vec<u8>> =
+                    items.iter().map(|item| item.as_u64().and_then(|one| u8::try_from(one).ok())).collect();
+                match bytes {
+                    Some(bytes) => *value = scalar::base64_of(&bytes).into(),
+                    None => {
+                        let item = items.iter().find(|item| item.as_u64().is_none_or(|one| one > 255));
+                        let found = match item {
+                            Some(Value::Number(number)) => {
+                                Err(self.mistake(&format!("number {number}"), "uint8"))
+                            }
+                            item => Err(self.mismatch(item.unwrap_or(&Value::Null), "uint8")),
+                        };
+                        self.remember(found);
                     }
                 }
                 Ok(())
@@ -190,7 +224,10 @@ impl Decoder {
     fn map(&mut self, values: &Node, object: &mut Map<String, Value>) -> Result<(), String> {
         let path = self.path.len();
         for (name, value) in object.iter_mut() {
-            append(&mut self.path, name);
+            // The converter does not tell under which key.
+            if !self.reading.converts {
+                append(&mut self.path, name);
+            }
             self.element(values, value)?;
             self.path.truncate(path);
         }
@@ -242,7 +279,15 @@ impl Decoder {
     }
 
     fn time(&self, precision: Precision, value: &mut Value) -> Result<(), String> {
-        let Value::String(text) = value else { return Err(self.mismatch(value, "string")) };
+        let Value::String(text) = value else {
+            // A decoder of its own, whatever the object is made of.
+            return Err(if self.reading.converts {
+                let found = kubewright_codec::json::type_name(value);
+                format!("json: cannot unmarshal {found} into Go value of type string")
+            } else {
+                self.mismatch(value, "string")
+            });
+        };
         *text = scalar::time(text, precision)?;
         Ok(())
     }

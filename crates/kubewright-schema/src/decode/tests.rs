@@ -160,6 +160,17 @@ fn bytes_are_base64() {
 }
 
 #[test]
+fn bytes_may_be_a_list_of_numbers() {
+    let secret = |bytes: Value| json!({"metadata": {}, "data": {"a": bytes}});
+    assert_eq!(kept("api.core.v1.Secret", secret(json!([104, 105]))), secret(json!("aGk=")));
+    assert_eq!(kept("api.core.v1.Secret", secret(json!([]))), secret(json!("")));
+    assert_eq!(
+        error("api.core.v1.Secret", secret(json!(["a"]))),
+        "json: cannot unmarshal string into Go struct field Secret.data of type uint8"
+    );
+}
+
+#[test]
 fn ports_are_numbers_or_names() {
     let service = |port: Value| {
         json!({"metadata": {}, "status": {"loadBalancer": {}},

@@ -5,7 +5,7 @@
 use kubewright_meta::{ApiError, TypeNames, object};
 use serde_json::Value;
 
-use super::check::check;
+use super::check::{check, misfit};
 use super::conflict::{Conflict, refuse};
 use super::content::fields;
 use super::differences::Differences;
@@ -86,16 +86,19 @@ impl Write<'_> {
             return Ok(managed);
         }
         let before = Self { manager: BEFORE, ..*self };
+        let kind = self.versions.written();
+        let failed = |why: String| {
+            unexplained(format!(
+                "failed to create manager for existing fields: failed to convert new object ({}) to smd typed: {why}",
+                about(kind, live)
+            ))
+        };
+        if let Some(why) = misfit(Shape::of(kind), live).filter(|_| kind.is_custom()) {
+            return Err(failed(why));
+        }
         before
-            .updated(self.versions.written().blank(), live, managed)
-            .map_err(|why| {
-                let kind = self.versions.written();
-                let why = check(Shape::of(kind), live).unwrap_or(why);
-                let about = about(kind, live);
-                unexplained(format!(
-                    "failed to create manager for existing fields: failed to convert new object ({about}) to smd typed: {why}"
-                ))
-            })
+            .updated(kind.blank(), live, managed)
+            .map_err(|why| failed(check(Shape::of(kind), live).unwrap_or(why)))
     }
 
     fn try_apply(

@@ -13,20 +13,12 @@ use super::shape::{Form, List, ListKind, Object, Scalar, Shape};
 /// What is wrong with a configuration.
 #[must_use]
 pub(super) fn check(shape: Shape<'_>, value: &Value) -> Option<String> {
-    let mut checker = Checker { path: String::new(), errors: Vec::new(), refuses_twins: true };
-    checker.value(shape, value);
-    match checker.errors.as_slice() {
-        [] => None,
-        [one] => Some(one.clone()),
-        many => Some(format!("errors:\n  {}", many.join("\n  "))),
-    }
+    Checker { path: String::new(), errors: Vec::new(), refuses_twins: true }.found(shape, value)
 }
 
-/// Whether an object fits a schema: its lists may have items twice (`typed.AllowDuplicates`).
-pub(super) fn fits(shape: Shape<'_>, value: &Value) -> bool {
-    let mut checker = Checker { path: String::new(), errors: Vec::new(), refuses_twins: false };
-    checker.value(shape, value);
-    checker.errors.is_empty()
+/// Why an object does not fit a schema: its lists may have items twice (`typed.AllowDuplicates`).
+pub(super) fn misfit(shape: Shape<'_>, value: &Value) -> Option<String> {
+    Checker { path: String::new(), errors: Vec::new(), refuses_twins: false }.found(shape, value)
 }
 
 struct Checker {
@@ -37,6 +29,15 @@ struct Checker {
 }
 
 impl Checker {
+    fn found(mut self, shape: Shape<'_>, value: &Value) -> Option<String> {
+        self.value(shape, value);
+        match self.errors.as_slice() {
+            [] => None,
+            [one] => Some(one.clone()),
+            many => Some(format!("errors:\n  {}", many.join("\n  "))),
+        }
+    }
+
     fn report(&mut self, what: &str) {
         let path = &self.path;
         self.errors.push(if path.is_empty() { what.to_owned() } else { format!("{path}: {what}") });

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::check::misfit;
 use super::compare::Difference;
 use super::set::Set;
 use super::shape::Shape;
@@ -33,7 +34,7 @@ impl<'a> Differences<'a> {
     /// In that version; `None` when there is no such version.
     ///
     /// # Errors
-    /// As [`Difference::between`].
+    /// As [`Difference::between`], and why an object does not fit the version.
     pub(super) fn at(&mut self, api_version: &str) -> Result<Option<&Difference>, String> {
         if !self.found.contains_key(api_version) {
             let difference = self.compare(api_version)?;
@@ -51,6 +52,11 @@ impl<'a> Differences<'a> {
         } else {
             let old = self.versions.convert(written, version, self.old);
             let new = self.versions.convert(written, version, self.new);
+            // Custom objects are converted without a look at the schema, which they may not fit.
+            let misfit = |object| misfit(Shape::of(version), object).filter(|_| version.is_custom());
+            if let Some(why) = misfit(&old).or_else(|| misfit(&new)) {
+                return Err(why);
+            }
             Difference::between(Shape::of(version), &old, &new)?
         };
         // What the strategy of a custom resource leaves alone is said for its own version only.

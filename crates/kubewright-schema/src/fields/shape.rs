@@ -245,9 +245,9 @@ fn forms(field: &Node, preserves: bool, object: bool) -> Forms<'_> {
     match node.coding {
         Coding::Raw if name.ends_with(".RawExtension") => return Shape::Untyped.forms(),
         Coding::Raw | Coding::SchemaOr(_) => return any(Object::free(Shape::Deduced, false)),
-        Coding::Quantity | Coding::IntOrString | Coding::Time | Coding::MicroTime => {
-            return scalar(Scalar::Untyped);
-        }
+        // Its schema says what it may be in a way that is not looked at.
+        Coding::IntOrString => return Shape::Untyped.forms(),
+        Coding::Quantity | Coding::Time | Coding::MicroTime => return scalar(Scalar::Untyped),
         Coding::Plain => {}
     }
     let object = object || node.embedded_resource;

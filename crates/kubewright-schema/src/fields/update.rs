@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::check::fits;
+use super::check::misfit;
 use super::differences::Differences;
 use super::managed::{Entry, Managed, Manager, Operation, is_reset};
 use super::reconcile::reconcile;
@@ -63,7 +63,8 @@ impl Write<'_> {
         let Ok(managed) = self.start(old, given.as_ref()) else { return };
         // Built-in kinds were decoded by their types.
         let written = self.versions.written();
-        if written.is_custom() && !fits(Shape::of(written), next) {
+        let misfits = |object: &Value| misfit(Shape::of(written), object).is_some();
+        if written.is_custom() && (misfits(next) || live.is_some_and(misfits)) {
             return;
         }
         // An object whose entries were cleared stays without them until somebody applies.

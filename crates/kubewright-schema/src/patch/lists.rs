@@ -40,6 +40,18 @@ impl MergeList<'_> {
         self.ordered(merged, &changes, &kept)
     }
 
+    /// The list without what a `$deleteFromPrimitiveList` names: scalars. Objects are merged, as no list of them is primitive.
+    pub(super) fn without(&self, old: &[Value], named: &[Value]) -> Result<Vec<Value>, Failure> {
+        if old.is_empty() && named.is_empty() {
+            return Ok(Vec::new());
+        }
+        if element_type(old, named)? == OBJECT {
+            return self.merge(old, named);
+        }
+        let named: BTreeSet<String> = named.iter().map(strategic::text).collect();
+        Ok(old.iter().filter(|item| !named.contains(&strategic::text(item))).cloned().collect())
+    }
+
     /// Carries out the items that have a `$patch`. Returns what is left of both lists.
     fn obey_directives(&self, old: &[Value], patch: &[Value]) -> Result<(Vec<Value>, Vec<Value>), Failure> {
         let mut deleted = BTreeSet::new();

@@ -116,13 +116,18 @@ impl Change {
         }
     }
 
-    /// The patch as Go prints it, where messages quote it instead of the object: strategic merge patches.
+    /// Whether the object that comes out is made of a map, and not decoded.
     #[must_use]
-    pub fn quoted(&self) -> Option<String> {
+    pub fn converts(&self) -> bool {
+        matches!(self.kind, ChangeKind::Strategic { .. })
+    }
+
+    /// The patch as Go prints it once it was applied to `current`, where messages quote it instead of the object: strategic
+    /// merge patches.
+    #[must_use]
+    pub fn quoted(&self, current: &Value) -> Option<String> {
         match &self.kind {
-            ChangeKind::Strategic { patch, .. } => {
-                Some(printed::plain(&merge::without_nulls(&Value::Object(patch.clone()))))
-            }
+            ChangeKind::Strategic { patch, .. } => Some(printed::plain(&strategic::left(patch, current))),
             ChangeKind::Json(_) | ChangeKind::Merge(_) => None,
         }
     }

@@ -8,6 +8,7 @@ use kubewright_meta::cost;
 use serde_json::{Map, Value};
 
 use super::lists::{self, MergeList};
+use crate::node::Coding;
 use crate::{Merge, Node};
 
 /// Says that an object replaces, or deletes, what it would be merged with.
@@ -65,7 +66,7 @@ pub(super) fn merge(
         }
         if key.starts_with(DELETE_FROM) {
             let field = directive_field(key, DELETE_FROM, "primitive list")?;
-            delete_from(target, field, value)?;
+            delete_from(target, field, value, node)?;
         } else {
             merge_field(target, key, value, node)?;
         }
@@ -84,6 +85,15 @@ fn merge_field(
         return Ok(());
     }
     let strategy = Strategy::of(node, key);
+    let nested = matches!(
+        (target.get(key), value),
+        (Some(Value::Object(_)), Value::Object(_)) | (Some(Value::Array(_)), Value::Array(_))
+    );
+    if let Some(raw) = node.filter(|node| node.coding == Coding::Raw && nested) {
+        let name = raw.name.as_deref().and_then(|name| name.rsplit('.').next()).unwrap_or("RawExtension");
+        let why = format!("unable to find api field in struct {name} for the json field {key:?}");
+        return Err(Failure::Impossible(why));
+    }
     match (target.get_mut(key), value) {
         (Some(Value::Object(_)), Value::Object(_)) if strategy.replaces() => {
             target.insert(key.to_owned(), value.clone());
@@ -191,20 +201,24 @@ fn list(value: &Value) -> Result<&[Value], Failure> {
 }
 
 /// A value as text: two are the same when these are.
-fn text(value: &Value) -> String {
+pub(super) fn text(value: &Value) -> String {
     cost::step();
     value.to_string()
 }
 
 /// `$deleteFromPrimitiveList/<field>` takes scalars out of a list.
-fn delete_from(target: &mut Map<String, Value>, field: &str, values: &Value) -> Result<(), Failure> {
+fn delete_from(
+    target: &mut Map<String, Value>,
+    field: &str,
+    values: &Value,
+    node: Option<&Node>,
+) -> Result<(), Failure> {
     match (target.get_mut(field), values) {
         (_, Value::Null) => {
             target.remove(field);
         }
-        (Some(Value::Array(items)), Value::Array(deleted)) => {
-            let deleted: BTreeSet<String> = deleted.iter().map(text).collect();
-            items.retain(|item| !deleted.contains(&text(item)));
+        (Some(Value::Array(items)), Value::Array(named)) => {
+            *items = Strategy::of(node, field).list().without(items, named)?;
         }
         _ => {}
     }
@@ -225,6 +239,19 @@ fn without(members: &Map<String, Value>, key: &str) -> Map<String, Value> {
         .filter(|(name, _)| *name != key)
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect()
+}
+
+/// A patch as merging leaves it, which messages quote: what is new in the object has lost its nulls.
+pub(super) fn left(patch: &Map<String, Value>, object: &Value) -> Value {
+    let members = patch.iter().map(|(key, value)| {
+        let value = match (object.get(key), value) {
+            (Some(Value::Object(_)), Value::Object(inner)) => left(inner, &object[key]),
+            (None, value) => super::merge::without_nulls(value),
+            (_, value) => value.clone(),
+        };
+        (key.clone(), value)
+    });
+    Value::Object(members.collect())
 }
 
 /// A value of a patch as it stands in the object that gets it anew: objects that carry a `$patch` are left out (none,
@@ -382,6 +409,12 @@ mod tests {
         let result = |patch: Value| merged(object.clone(), patch).expect("mergeable")["finalizers"].clone();
         assert_eq!(result(json!({"finalizers": ["c", "a"]})), json!(["c", "a", "b"]));
         assert_eq!(result(json!({"$deleteFromPrimitiveList/finalizers": ["b"]})), json!(["a"]));
+        let class = super::super::super::Schema::built_in("io.k8s.api.resource.v1.DeviceClassSpec");
+        let mut spec = json!({"config": [{"opaque": {"driver": "a"}}]});
+        let patch = json!({"$deleteFromPrimitiveList/config": [{"opaque": {"driver": "a"}}]});
+        let (Value::Object(target), Value::Object(patch)) = (&mut spec, &patch) else { panic!("objects") };
+        let failed = apply(target, patch, class.root()).expect_err("no list of scalars");
+        assert_eq!(failed.to_string(), "cannot merge lists without merge key for struct");
         assert_eq!(
             result(json!({"$setElementOrder/finalizers": ["c", "a"], "finalizers": ["c"]})),
             json!(["c", "a", "b"])

@@ -23,6 +23,11 @@ pub(crate) fn canonical(text: &str) -> Result<String, String> {
     Ok(STANDARD.encode(bytes))
 }
 
+/// Bytes as Go writes them.
+pub(crate) fn encoded(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
+}
+
 /// Where Go's decoder stumbles. It reads groups of four and skips line breaks.
 fn mistake(text: &[u8]) -> Option<usize> {
     let skip = |mut at: usize| {

@@ -4,5 +4,6 @@ mod binary;
 mod time;
 
 pub(crate) use binary::canonical as base64;
+pub(crate) use binary::encoded as base64_of;
 pub use time::seconds;
 pub(crate) use time::{Precision, canonical as time};

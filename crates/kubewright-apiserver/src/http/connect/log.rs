@@ -21,12 +21,17 @@ use super::super::websocket::{self, Handshake};
 use super::{container_of, kubelet_address, node_name, refused, simulated_pod, target};
 use crate::kubelet::{LogOptions, LogStream, LogStreamed, Refusal, Since};
 
-pub(super) async fn answer(info: &RequestInfo<'_>, pod: &Value) -> Result<Response<ResponseBody>, ApiError> {
-    let options = read(info)?;
+pub(super) async fn answer(
+    info: &RequestInfo<'_>,
+    pod: &Value,
+    options: LogOptions,
+) -> Result<Response<ResponseBody>, ApiError> {
     let container = container_of(pod, info.query.text("container"))?;
     // A pod that is on no node has written nothing yet.
     if node_name(pod).is_empty() {
-        return Ok(respond::text(StatusCode::NO_CONTENT, ""));
+        let mut nothing = respond::text(StatusCode::NO_CONTENT, "");
+        nothing.headers_mut().remove(http::header::CONTENT_TYPE);
+        return Ok(nothing);
     }
     let address = kubelet_address(info, pod)?;
     let kubelet = info.server.kubelets().of(node_name(pod));
@@ -99,8 +104,9 @@ fn failure(pod: &str, refusal: &Refusal) -> ApiError {
     }
 }
 
-/// The part of the log that is asked for (`ValidatePodLogOptions` in `k8s.io/kubernetes/pkg/apis/core/validation`).
-fn read(info: &RequestInfo<'_>) -> Result<LogOptions, ApiError> {
+/// The part of the log that is asked for (`ValidatePodLogOptions` in `k8s.io/kubernetes/pkg/apis/core/validation`), which is looked at
+/// before the pod.
+pub(super) fn read(info: &RequestInfo<'_>) -> Result<LogOptions, ApiError> {
     let query = info.query;
     let since_time = match query.text("sinceTime") {
         "" | "null" => None,

@@ -76,7 +76,10 @@ async fn answer_admitted(
         || -> Result<Value, ApiError> { Ok(encode::value(info.call.kind, &*engine.entry(info.call)?)) };
     match subresource {
         Subresource::Proxy(_) => Err(proxy::to_node(info, &found()?)),
-        Subresource::Log => log::answer(info, &found()?).await,
+        Subresource::Log => {
+            let options = log::read(info)?;
+            log::answer(info, &found()?, options).await
+        }
         Subresource::PortForward => {
             let pod = found()?;
             forward::answer(info, backend(info, &pod, String::new())?).await

@@ -189,10 +189,7 @@ impl SystemRequest<'_> {
         };
         let (group, built_in) = match named {
             ["api", ..] => ("", true),
-            ["apis", group, ..] => {
-                let mut of_group = kinds.iter().filter(|kind| kind.group == *group);
-                (*group, of_group.any(|kind| kind.custom.is_none()))
-            }
+            ["apis", group, ..] => (*group, kinds.has_built_in_group(group)),
             _ => return Err(ApiError::no_such_path()),
         };
         let document = match named {

@@ -6,7 +6,7 @@ use kubewright_meta::{ApiError, object};
 use kubewright_quota::Resources;
 use serde_json::{Value, json};
 
-use super::refusal::forbidden;
+use super::refusal::{forbidden, unaskable};
 use super::{AdmissionPlugin, Plugin, Review, tolerations};
 
 const OTHER_OVERHEAD: &str = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
@@ -92,6 +92,12 @@ fn validate(review: &Review<'_>, pod: &Value) -> Result<(), ApiError> {
 
 fn class_of(review: &Review<'_>, pod: &Value) -> Result<Option<Value>, ApiError> {
     let Some(name) = pod["spec"]["runtimeClassName"].as_str() else { return Ok(None) };
+    if name.is_empty() {
+        return Err(ApiError::unexplained("resource name may not be empty"));
+    }
+    if let Some(why) = unaskable(name) {
+        return Err(ApiError::unexplained(why));
+    }
     match review.objects.object(&RUNTIME_CLASS, name) {
         Some(class) => Ok(Some(class)),
         None => Err(forbidden(review, pod, &format!("pod rejected: RuntimeClass {name:?} not found"))),

@@ -6,7 +6,7 @@ use kubewright_meta::{ApiError, object};
 use kubewright_world::Dice;
 use serde_json::{Map, Value, json};
 
-use super::refusal::forbidden;
+use super::refusal::{forbidden, unaskable};
 use super::{AdmissionPlugin, Operation, Plugin, Review};
 
 /// Where containers find the token.
@@ -102,9 +102,8 @@ fn find(review: &Review<'_>, pod: &Value, name: &str) -> Result<Value, ApiError>
     let namespace = review.call.namespace;
     let found = review.objects.object(&SERVICE_ACCOUNT, &format!("{namespace}/{name}"));
     found.ok_or_else(|| {
-        let why =
-            format!("error looking up service account {namespace}/{name}: serviceaccount {name:?} not found");
-        forbidden(review, pod, &why)
+        let why = unaskable(name).unwrap_or_else(|| format!("serviceaccount {name:?} not found"));
+        forbidden(review, pod, &format!("error looking up service account {namespace}/{name}: {why}"))
     })
 }
 

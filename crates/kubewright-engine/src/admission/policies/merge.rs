@@ -2,24 +2,44 @@
 //! `sigs.k8s.io/structured-merge-diff/v6/typed`): the configuration must fit the schema and touch nothing atomic; then
 //! objects are merged field by field, and lists by their keys.
 
-use kubewright_schema::{Additional, ListType, MapType, Node, Type};
-use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use kubewright_kinds::Kind;
+use kubewright_schema::{Additional, ListType, MapType, Node, Schema, Type};
+use serde_json::{Map, Value, json};
+
+/// The metadata of custom objects, which their schemas say nothing of.
+static METADATA: LazyLock<Schema> =
+    LazyLock::new(|| Schema::built_in("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"));
+/// What custom objects say to be.
+static TEXT: LazyLock<Schema> = LazyLock::new(|| Schema::custom(&json!({"type": "string"})));
+
+/// What objects of a kind look like, with what all objects have.
+fn root_of(kind: &Kind) -> Cow<'_, Node> {
+    let root = kind.schema().root();
+    if kind.custom.is_none() {
+        return Cow::Borrowed(root);
+    }
+    let mut whole = Node::clone(root);
+    for (field, schema) in [("apiVersion", &TEXT), ("kind", &TEXT), ("metadata", &METADATA)] {
+        whole.properties.insert(field.into(), schema.root().clone());
+    }
+    Cow::Owned(whole)
+}
 
 /// The object with the configuration merged into it.
 ///
 /// # Errors
 /// Why it cannot be, in Kubernetes' words.
-pub(super) fn merge(node: &Node, object: &Value, configuration: &Value) -> Result<Value, String> {
-    let mut complaints = Vec::new();
-    check(node, configuration, "", &mut complaints);
-    match complaints.as_slice() {
-        [] => {}
-        [one] => return Err(format!("failed to convert patch object to typed object: {one}")),
-        many => {
-            let many = many.join("\n  ");
-            return Err(format!("failed to convert patch object to typed object: errors:\n  {many}"));
-        }
+pub(super) fn merge(kind: &Kind, object: &Value, configuration: &Value) -> Result<Value, String> {
+    let root = root_of(kind);
+    let node = &*root;
+    // Objects of built-in kinds are of their types.
+    if kind.custom.is_some() {
+        checked(node, object, "original")?;
     }
+    checked(node, configuration, "patch")?;
     let mut atomics = Vec::new();
     find_atomics(node, configuration, "", &mut atomics);
     if !atomics.is_empty() {
@@ -29,6 +49,19 @@ pub(super) fn merge(node: &Node, object: &Value, configuration: &Value) -> Resul
         ));
     }
     Ok(merged(Some(node), Some(object), configuration))
+}
+
+fn checked(node: &Node, value: &Value, of: &str) -> Result<(), String> {
+    let mut complaints = Vec::new();
+    check(node, value, "", &mut complaints);
+    match complaints.as_slice() {
+        [] => Ok(()),
+        [one] => Err(format!("failed to convert {of} object to typed object: {one}")),
+        many => {
+            let many = many.join("\n  ");
+            Err(format!("failed to convert {of} object to typed object: errors:\n  {many}"))
+        }
+    }
 }
 
 /// Whether a schema says nothing about what is in a value: it goes as it comes.
@@ -177,16 +210,36 @@ fn identity(list: &Node, item: &Value) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use std::collections::BTreeSet;
 
     use super::*;
     use kubewright_kinds::Kinds;
+    use kubewright_kinds::definition::{self, Versions};
 
     fn pod(spec: &Value, configuration: &Value) -> Result<Value, String> {
         let kinds = Kinds::built_in();
         let pods = kinds.get("", "v1", "pods").expect("a built-in kind");
-        let merged = merge(pods.schema().root(), &json!({"spec": spec}), &json!({"spec": configuration}))?;
+        let merged = merge(pods, &json!({"spec": spec}), &json!({"spec": configuration}))?;
         Ok(merged["spec"].clone())
+    }
+
+    /// Asked of kube-apiserver v1.36.3.
+    #[test]
+    fn custom_objects_have_metadata_that_their_schemas_do_not_tell() {
+        let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {"a": {"type": "string"}}}}});
+        let definition = json!({"metadata": {"name": "things.g"}, "spec": {"group": "g", "names": {"kind": "Thing", "plural": "things"}, "scope": "Namespaced",
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}]}});
+        let versions = Versions::of(&definition, None, &BTreeSet::new());
+        let kind = definition::kinds(&definition, &versions.into()).pop().expect("a version");
+        let object =
+            json!({"apiVersion": "g/v1", "kind": "Thing", "metadata": {"name": "a", "finalizers": ["x"]}});
+        let labels = json!({"apiVersion": "g/v1", "kind": "Thing", "metadata": {"labels": {"a": "b"}, "finalizers": ["y"]}});
+        let merged = merge(&kind, &object, &labels).expect("it fits");
+        let metadata = json!({"name": "a", "labels": {"a": "b"}, "finalizers": ["x", "y"]});
+        assert_eq!(merged["metadata"], metadata);
+        let wrong = json!({"spec": {"a": 1}});
+        let why = "failed to convert original object to typed object: .spec.a: expected string, got &value.valueUnstructured{Value:1}";
+        assert_eq!(merge(&kind, &wrong, &labels), Err(why.to_owned()));
     }
 
     #[test]

@@ -89,5 +89,5 @@ pub(super) fn by_configuration(value: &Cel<'_>, object: &Value, kind: &Kind) -> 
     check_types(value)?;
     let mut configuration = value.to_json().map_err(|why| why.to_string())?;
     set_type(kind, &mut configuration);
-    merge(kind.schema().root(), object, &configuration).map_err(|why| format!("error applying patch: {why}"))
+    merge(kind, object, &configuration).map_err(|why| format!("error applying patch: {why}"))
 }

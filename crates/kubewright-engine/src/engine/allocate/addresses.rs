@@ -62,6 +62,10 @@ impl Ranges<'_> {
     /// An address that nobody has: by chance, of those that are not reserved for clients who choose, else of these.
     fn free_address(&self, family: Family, taken: &Taken) -> Option<String> {
         let mut networks = self.ready_networks().into_iter().filter(|cidr| cidr.family() == family);
+        if self.dry_run {
+            // No service has it: it stands for one that would be chosen.
+            return networks.next().map(|cidr| cidr.address(0).to_string());
+        }
         networks.find_map(|cidr| self.free_address_of(cidr, taken))
     }
 
@@ -80,15 +84,21 @@ impl Ranges<'_> {
         upper.or_else(|| from(1, band.min(last))).map(|address| address.to_string())
     }
 
-    fn usable(&self, asked: &str, family: Family, taken: &Taken) -> Result<(), &'static str> {
-        let out_of_range = "the provided network does not match the current range";
-        let address: IpAddr = asked.parse().map_err(|_| out_of_range)?;
+    fn usable(&self, asked: &str, family: Family, taken: &Taken) -> Result<(), String> {
+        let out_of_range = || "the provided network does not match the current range".to_owned();
+        let address: IpAddr = asked.parse().map_err(|_| out_of_range())?;
+        let networks = self.ready_networks();
         let offers = |cidr: &Cidr| cidr.family() == family && cidr.offers(address);
-        match self.ready_networks().iter().any(offers) {
-            false => Err(out_of_range),
-            true if self.is_taken(address, taken) => Err("provided IP is already allocated"),
-            true => Ok(()),
+        if networks.iter().any(offers) {
+            let taken = !self.dry_run && self.is_taken(address, taken);
+            return if taken { Err("provided IP is already allocated".to_owned()) } else { Ok(()) };
         }
+        let first = networks.iter().find(|cidr| cidr.family() == family).filter(|_| self.dry_run);
+        Err(first.map_or_else(out_of_range, |range| {
+            format!(
+                "the provided IP ({address}) is not in the valid range. The range of valid IPs is {range}"
+            )
+        }))
     }
 
     /// Whether a service has the address, or somebody holds it by an IPAddress.

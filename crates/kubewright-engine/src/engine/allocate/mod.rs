@@ -11,6 +11,7 @@ mod ports;
 
 pub(crate) use networks::{addresses_of, is_held};
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
@@ -36,6 +37,10 @@ struct Ranges<'a> {
     dice: &'a Dice,
     kinds: &'a Kinds,
     snapshot: Snapshot<Summary>,
+    /// Whether nothing is written: nothing is reserved then either, and what is chosen only stands for what would be.
+    dry_run: bool,
+    /// The largest port that this service got.
+    largest_port: Cell<Option<u64>>,
 }
 
 /// Why there is nothing for a service.
@@ -68,6 +73,7 @@ pub(crate) async fn allocate<'e>(
     kind: &Kind,
     object: &mut Value,
     old: Option<&Value>,
+    dry_run: bool,
 ) -> Result<Option<MutexGuard<'e, ()>>, ApiError> {
     if kind.behaviour.role != Role::Service {
         return Ok(None);
@@ -89,7 +95,8 @@ pub(crate) async fn allocate<'e>(
     let guard = engine.allocator.turn.lock().await;
     let kinds = engine.kinds();
     let (settings, dice) = (engine.settings(), &engine.world().dice);
-    let ranges = Ranges { settings, dice, kinds: &kinds, snapshot: engine.snapshot() };
+    let snapshot = engine.snapshot();
+    let ranges = Ranges { settings, dice, kinds: &kinds, snapshot, dry_run, largest_port: Cell::new(None) };
     let taken = ranges.taken(kind, object);
     let spec = object::member_mut(object, "spec");
     let addressed = if keeps { Ok(()) } else { ranges.allocate_addresses(&name, spec, before, &taken) };

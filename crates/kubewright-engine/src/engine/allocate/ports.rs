@@ -7,6 +7,9 @@ use serde_json::{Map, Value};
 
 use super::{Ranges, Refusal, reserved, text};
 
+/// The ports that stand for those which a dry run does not choose come after this one (`PortAllocationOperation`).
+const BEFORE_STAND_INS: u64 = 32768;
+
 /// The node ports of a service.
 pub(super) fn of(spec: &Value) -> impl Iterator<Item = u64> {
     let ports = spec["ports"].as_array().into_iter().flatten();
@@ -34,6 +37,7 @@ impl Ranges<'_> {
             before.and_then(|before| before["healthCheckNodePort"].as_u64()).filter(|port| *port != 0);
         taken.extend(checked);
         if reachable && let Some(Value::Array(list)) = spec.get_mut("ports") {
+            self.refuse_negative(list)?;
             match before {
                 None => self.ports_of_new(list, chooses, &mut taken)?,
                 Some(_) => self.ports_of_changed(list, chooses, &own, &mut taken)?,
@@ -41,6 +45,25 @@ impl Ranges<'_> {
         }
         taken.extend(own);
         self.allocate_health_check(spec, before, &mut taken)
+    }
+
+    fn refuse_negative(&self, list: &[Value]) -> Result<(), FieldError> {
+        for (at, port) in list.iter().enumerate() {
+            let asked = port["nodePort"].as_i64().filter(|asked| *asked < 0);
+            if let Some(asked) = asked {
+                return Err(FieldError::invalid(
+                    format!("spec.ports[{at}].nodePort"),
+                    asked,
+                    self.out_of_range(),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn out_of_range(&self) -> String {
+        let range = &self.settings.node_ports;
+        format!("provided port is not in the valid range. The range of valid ports is {range}")
     }
 
     /// The same number for the same port, whatever the protocol; the first node port that somebody asks for it counts.
@@ -119,7 +142,16 @@ impl Ranges<'_> {
         if needed || !needs(text(spec, "type"), text(spec, "externalTrafficPolicy")) {
             return Ok(());
         }
-        let asked = spec.get("healthCheckNodePort").and_then(Value::as_u64).unwrap_or(0);
+        let given = spec.get("healthCheckNodePort").and_then(Value::as_i64).unwrap_or(0);
+        let Ok(asked) = u64::try_from(given) else {
+            if self.dry_run {
+                return Ok(());
+            }
+            let why = self.out_of_range();
+            return Err(Refusal::Server(format!(
+                "failed to allocate requested HealthCheck NodePort {given}: {why}"
+            )));
+        };
         let port = match asked {
             0 => self.free_port(taken).ok_or_else(|| {
                 Refusal::Server("failed to allocate a HealthCheck NodePort 0: range is full".to_owned())
@@ -138,17 +170,27 @@ impl Ranges<'_> {
     }
 
     fn port_usable(&self, asked: u64, taken: &BTreeSet<u64>) -> Result<(), String> {
-        let range = &self.settings.node_ports;
-        if !range.contains(asked) {
-            return Err(format!(
-                "provided port is not in the valid range. The range of valid ports is {range}"
-            ));
+        if !self.dry_run && !self.settings.node_ports.contains(asked) {
+            return Err(self.out_of_range());
         }
-        if taken.contains(&asked) { Err("provided port is already allocated".to_owned()) } else { Ok(()) }
+        if taken.contains(&asked) {
+            return Err("provided port is already allocated".to_owned());
+        }
+        self.note_port(asked);
+        Ok(())
+    }
+
+    fn note_port(&self, port: u64) {
+        self.largest_port.set(self.largest_port.get().max(Some(port)));
     }
 
     /// A port that nobody has: by chance, of those that are not reserved for clients who choose, else of these.
     fn free_port(&self, taken: &BTreeSet<u64>) -> Option<u64> {
+        if self.dry_run {
+            let port = self.largest_port.get().unwrap_or(BEFORE_STAND_INS) + 1;
+            self.note_port(port);
+            return Some(port);
+        }
         let range = &self.settings.node_ports;
         let size = range.len();
         let band = usize::try_from(reserved(size as u128, 16, 128, 32)).unwrap_or(0);

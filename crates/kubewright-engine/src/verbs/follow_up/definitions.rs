@@ -129,8 +129,10 @@ async fn finish_definition(engine: &Engine, definitions: &Arc<Kind>, name: &str)
     }
     object::remove_finalizer(&mut next, CLEANUP);
     let goes = is_finished(definitions, &next);
-    let draft = encode::draft(definitions, next.clone());
-    let change = if goes { Change::Delete(draft) } else { Change::Put(draft) };
+    let change = match goes {
+        true => Change::Delete(encode::last_state(entry)),
+        false => Change::Put(encode::draft(definitions, next.clone())),
+    };
     let outcome = engine.commit(epoch, definitions, &key, Expect::At(entry.revision), change).await;
     if matches!(outcome, Ok(Some(_))) {
         engine.definitions().forget(name);

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use kubewright_meta::selector::{LabelSelector, field_terms};
 use kubewright_meta::{ApiError, FieldError, text};
 use kubewright_spec::Version;
 use serde::Deserialize;
@@ -176,8 +177,10 @@ fn access(
     if !decision.reason.is_empty() {
         status["reason"] = decision.reason.into();
     }
-    if let Some(error) = decision.error {
-        status["evaluationError"] = error.into();
+    let ignored = spec.resource_attributes.iter().flat_map(ResourceAttributes::ignored);
+    let wrong: Vec<String> = decision.error.into_iter().chain(ignored).collect();
+    if !wrong.is_empty() {
+        status["evaluationError"] = wrong.join("; ").into();
     }
     let mut answer = body.clone();
     if let Some(answer) = answer.as_object_mut() {
@@ -265,7 +268,41 @@ fn metadata_errors(metadata: &serde_json::Map<String, Value>, but: &str) -> Opti
     let empty = metadata.iter().all(|(key, value)| key == "managedFields" || key == but || nothing(value));
     let why =
         if but.is_empty() { "must be empty".to_owned() } else { format!("must be empty except for {but}") };
-    (!empty).then(|| FieldError::invalid("metadata", metadata.clone(), why))
+    (!empty).then(|| FieldError::invalid("metadata", Value::Null, why).printed(shown(metadata, &METADATA)))
+}
+
+/// The members of metadata in the order in which Go writes them.
+const METADATA: [&str; 15] = [
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+];
+/// Those of an entry of `managedFields`.
+const ENTRY: [&str; 7] =
+    ["manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource"];
+
+fn shown(members: &serde_json::Map<String, Value>, order: &[&str]) -> String {
+    let members = order.iter().filter_map(|key| Some((*key, members.get(*key)?)));
+    let members = members.map(|(key, value)| match value.as_array().filter(|_| key == "managedFields") {
+        Some(entries) => {
+            let entries = entries.iter().filter_map(Value::as_object).map(|entry| shown(entry, &ENTRY));
+            format!("{key:?}:[{}]", entries.collect::<Vec<_>>().join(","))
+        }
+        None => format!("{key:?}:{value}"),
+    });
+    format!("{{{}}}", members.collect::<Vec<_>>().join(","))
 }
 
 impl Spec {
@@ -296,6 +333,19 @@ impl ResourceAttributes {
     }
 }
 
+impl ResourceAttributes {
+    /// What is told of selectors that cannot be read: the question is asked without what is wrong in them
+    /// (`k8s.io/kubernetes/pkg/registry/authorization/util`, `BuildEvaluationError`).
+    fn ignored(&self) -> Vec<String> {
+        let selectors = [("fieldSelector", &self.field_selector), ("labelSelector", &self.label_selector)];
+        let told = |(field, selector): (&str, &Option<SelectorAttributes>)| {
+            let how = selector.as_ref()?.ignored(field == "labelSelector")?;
+            Some(format!("spec.resourceAttributes.{field} {how} due to parse error"))
+        };
+        selectors.into_iter().filter_map(told).collect()
+    }
+}
+
 /// The text of a selector that is given as one. (Requirements narrow a question down; without them it is asked of all.)
 fn raw(selector: Option<&SelectorAttributes>) -> &str {
     selector.map_or("", |selector| &selector.raw_selector)
@@ -313,6 +363,23 @@ impl PathAttributes {
 }
 
 impl SelectorAttributes {
+    /// How much of it is left out because it cannot be read, if anything is.
+    fn ignored(&self, of_labels: bool) -> Option<&'static str> {
+        if self.requirements.is_empty() {
+            let is_read = match of_labels {
+                true => LabelSelector::parse(&self.raw_selector).is_ok(),
+                false => field_terms(&self.raw_selector).is_some(),
+            };
+            return (!is_read).then_some("ignored");
+        }
+        let read = self.requirements.iter().filter(|one| is_read(one, of_labels)).count();
+        match read {
+            0 => Some("ignored"),
+            some if some < self.requirements.len() => Some("partially ignored"),
+            _ => None,
+        }
+    }
+
     fn errors(&self, field: &str) -> Vec<FieldError> {
         let path = format!("spec.resourceAttributes.{field}");
         let own = match (self.raw_selector.is_empty(), self.requirements.is_empty()) {
@@ -336,6 +403,17 @@ impl SelectorAttributes {
             )
         });
         own.into_iter().chain(inside).collect()
+    }
+}
+
+/// Whether a requirement can be asked; that its key, its values and their number are right is known
+/// (`labelSelectorAsSelector`, `fieldSelectorAsSelector`).
+fn is_read(requirement: &Value, of_labels: bool) -> bool {
+    let values = requirement["values"].as_array().map_or(0, Vec::len);
+    match requirement["operator"].as_str().unwrap_or_default() {
+        "In" | "NotIn" => of_labels || values == 1,
+        "Exists" | "DoesNotExist" => of_labels,
+        _ => false,
     }
 }
 

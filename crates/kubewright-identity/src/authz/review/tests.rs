@@ -176,3 +176,25 @@ fn a_body_of_another_shape_is_refused() {
         }
     }
 }
+
+/// Asked of kube-apiserver v1.36.3.
+#[test]
+fn selectors_that_cannot_be_read_are_told_of() {
+    let told = |field: &str, selector: Value| {
+        let body = json!({"spec": {"user": "alice", "resourceAttributes":
+            {"verb": "list", "resource": "configmaps", "namespace": "ns", field: selector}}});
+        ask("subjectaccessreviews", "", &body).unwrap()["status"]["evaluationError"].clone()
+    };
+    let ignored = |field: &str| json!(format!("spec.resourceAttributes.{field} ignored due to parse error"));
+    let requirement = |operator: &str, values: &[&str]| json!({"requirements": [{"key": "a", "operator": operator, "values": values}]});
+    assert_eq!(told("fieldSelector", json!({"rawSelector": "x"})), ignored("fieldSelector"));
+    assert_eq!(told("fieldSelector", json!({"rawSelector": "a=b"})), Value::Null);
+    assert_eq!(told("labelSelector", json!({"rawSelector": "a in (b"})), ignored("labelSelector"));
+    assert_eq!(told("fieldSelector", requirement("Exists", &[])), ignored("fieldSelector"));
+    assert_eq!(told("labelSelector", requirement("Exists", &[])), Value::Null);
+    assert_eq!(told("fieldSelector", requirement("In", &["x", "y"])), ignored("fieldSelector"));
+    assert_eq!(told("labelSelector", requirement("Bad", &["x"])), ignored("labelSelector"));
+    let some = json!({"requirements": [{"key": "a", "operator": "In", "values": ["x"]}, {"key": "b", "operator": "Bad"}]});
+    let partially = json!("spec.resourceAttributes.fieldSelector partially ignored due to parse error");
+    assert_eq!(told("fieldSelector", some), partially);
+}

@@ -4,7 +4,7 @@ use kubewright_spec::Version;
 use kubewright_table as table;
 
 use crate::definition;
-use crate::rules::{Again, Generation, Rules};
+use crate::rules::{Finalizers, Generation, Rules};
 use crate::{Behaviour, BuiltIn, Role, Subresource};
 
 /// All that is known of it.
@@ -15,7 +15,7 @@ pub static CUSTOM_RESOURCE_DEFINITION: BuiltIn = BuiltIn {
     // The engine asks `schema::definition` for the rest, which needs to know the other definitions.
     rules: Rules {
         generation: Generation::Content,
-        again: Again::Metadata,
+        finalizers: Finalizers::Syntax,
         prepare_create: definition::begin,
         prepare_update: |definition, _| definition::store(definition),
         ..Rules::none()
@@ -23,7 +23,7 @@ pub static CUSTOM_RESOURCE_DEFINITION: BuiltIn = BuiltIn {
     behaviour: Behaviour {
         role: Role::Definition,
         conditional_update: true,
-        metadata_of_status_writes: &[],
+        status_has_no_table: true,
         ..Behaviour::BUILT_IN
     },
     // Until then name and creation time.

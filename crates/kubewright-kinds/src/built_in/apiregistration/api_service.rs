@@ -13,6 +13,7 @@ pub static API_SERVICE: BuiltIn = BuiltIn {
     rules: rules::api_services::rules(),
     behaviour: Behaviour {
         role: Role::ApiService,
+        status_has_no_table: true,
         conditional_update: true,
         metadata_of_status_writes: &[],
         ..Behaviour::BUILT_IN

@@ -7,6 +7,6 @@ use crate::{Behaviour, BuiltIn};
 pub static LIMIT_RANGE: BuiltIn = BuiltIn {
     short_names: &["limits"],
     rules: rules::limits::limit_ranges(),
-    behaviour: Behaviour { create_on_update: true, ..Behaviour::BUILT_IN },
+    behaviour: Behaviour { names_itself: true, create_on_update: true, ..Behaviour::BUILT_IN },
     ..BuiltIn::namespaced("io.k8s.api.core.v1.LimitRange", "/limitranges")
 };

@@ -15,5 +15,6 @@ pub static NODE: BuiltIn = BuiltIn {
     behaviour: Behaviour { born_with_status: true, ..Behaviour::BUILT_IN },
     fields: Fields::of(&[Field { default: "false", ..Field::of("spec.unschedulable") }]),
     plugins: &[Plugin::TaintNodesByCondition],
+    storage_prefix: Some("minions"),
     ..BuiltIn::cluster_scoped("io.k8s.api.core.v1.Node", "/nodes")
 };

@@ -12,6 +12,7 @@ pub static DEVICE_TAINT_RULE: BuiltIn = BuiltIn {
     rules: rules::devices::taint_rules(),
     behaviour: Behaviour {
         conditional_update: true,
+        status_has_no_table: true,
         metadata_of_status_writes: &[],
         deletion_answers_object: true,
         ..Behaviour::BUILT_IN

@@ -66,6 +66,7 @@ pub static RESOURCE_CLAIM: BuiltIn = BuiltIn {
     rules: rules::devices::claims(),
     behaviour: Behaviour {
         role: Role::DeviceClaim,
+        status_has_no_table: true,
         metadata_of_status_writes: &[],
         deletion_answers_object: true,
         ..Behaviour::BUILT_IN

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::super::at::At;
 use super::super::errors::Errors;
-use super::super::{Finalizers, Generation, Rules, fill, selector, text};
+use super::super::{Again, Finalizers, Generation, Rules, fill, selector, text};
 use super::{matching, reserved};
 
 /// The rules of bindings: a validating one says what to do with what it finds.
@@ -21,6 +21,8 @@ pub(crate) const fn rules(validating: bool) -> Rules {
         },
         generation: Generation::Content,
         finalizers: Finalizers::Syntax,
+        again: Again::Metadata,
+        change_again: false,
         validate: if validating {
             |new| reserved::with_name(new, check_validating)
         } else {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::super::at::At;
 use super::super::errors::Errors;
-use super::super::{Finalizers, Generation, Rules, fill, text};
+use super::super::{Again, Finalizers, Generation, Rules, conditions, fill, text};
 use super::expressions::Expressions;
 use super::{matching, reserved};
 use crate::expressions::Returns;
@@ -26,9 +26,12 @@ pub(crate) const fn rules() -> Rules {
         prepare_create: |policy| fill::set(policy, "status", serde_json::json!({})),
         generation: Generation::Content,
         finalizers: Finalizers::Syntax,
+        again: Again::Metadata,
+        change_again: false,
         validate: |policy| reserved::with_name(policy, |policy| check_validating(policy, None)),
         warn: reserved::of_name,
         validate_update: |new, old| check_validating(new, Some(old)),
+        validate_status: |new, _| Errors::of(|errors| check_status(&At::root(new).get("status"), errors)),
         ..Rules::none()
     }
 }
@@ -39,11 +42,25 @@ pub(crate) const fn mutating_rules() -> Rules {
         default,
         generation: Generation::Content,
         finalizers: Finalizers::Syntax,
+        again: Again::Metadata,
+        change_again: false,
         validate: |policy| reserved::with_name(policy, |policy| check_mutating(policy, None)),
         warn: reserved::of_name,
         validate_update: |new, old| check_mutating(new, Some(old)),
         ..Rules::none()
     }
+}
+
+/// What a status may not say (`validateValidatingAdmissionPolicyStatus`). That the place of a warning is a path is not looked at.
+fn check_status(status: &At<'_>, errors: &mut Errors) {
+    for warning in status.dig(&["typeChecking", "expressionWarnings"]).items() {
+        errors.need(&warning.get("warning"));
+        let place = warning.get("fieldRef");
+        if place.text().trim().is_empty() {
+            errors.required(&place, "");
+        }
+    }
+    conditions::check(&status.get("conditions"), errors);
 }
 
 fn default(policy: &mut Value) {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::at::At;
 use super::super::errors::Errors;
-use super::super::{Finalizers, Generation, Rules, fill, text};
+use super::super::{Again, Finalizers, Generation, Rules, fill, text};
 use super::{matching, reserved};
 
 const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
@@ -18,6 +18,8 @@ pub(crate) const fn validating() -> Rules {
         default: |object| fill::each(object, "webhooks", default),
         generation: Generation::AsGiven,
         finalizers: Finalizers::Syntax,
+        again: Again::Metadata,
+        change_again: false,
         validate: |object| reserved::with_name(object, |object| check(object, false, true)),
         warn: reserved::of_webhooks,
         validate_update: |new, old| check(new, false, conditions_changed(new, old)),
@@ -36,6 +38,8 @@ pub(crate) const fn mutating() -> Rules {
         },
         generation: Generation::AsGiven,
         finalizers: Finalizers::Syntax,
+        again: Again::Metadata,
+        change_again: false,
         validate: |object| reserved::with_name(object, |object| check(object, true, true)),
         warn: reserved::of_webhooks,
         validate_update: |new, old| check(new, true, conditions_changed(new, old)),

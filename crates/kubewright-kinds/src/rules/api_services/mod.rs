@@ -58,11 +58,13 @@ pub(crate) const fn rules() -> Rules {
 
 /// `ValidateAPIService`.
 fn check(object: &At<'_>, errors: &mut Errors) {
-    let (spec, name) = (object.get("spec"), object.dig(&["metadata", "name"]));
+    let spec = object.get("spec");
     let (group, version) = (spec.get("group"), spec.get("version"));
     let wanted = format!("{}.{}", version.text(), group.text());
-    if !name.is_empty() && text::path_segment(name.text()).is_empty() && name.text() != wanted {
-        errors.invalid(&name, format!("must be `spec.version+\".\"+spec.group`: {wanted:?}"));
+    for name in ["generateName", "name"].map(|field| object.dig(&["metadata", field])) {
+        if !name.is_empty() && text::path_segment(name.text()).is_empty() && name.text() != wanted {
+            errors.invalid(&name, format!("must be `spec.version+\".\"+spec.group`: {wanted:?}"));
+        }
     }
     if group.is_empty() && version.text() != "v1" {
         errors.required(&group, "only v1 may have an empty group and it better be legacy kube");

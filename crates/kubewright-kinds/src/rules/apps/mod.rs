@@ -86,7 +86,8 @@ fn check_counts(status: &At<'_>, fields: &[&str], parts: &[&str], ready: &str, e
         errors.invalid_as(&status.get(field), count(field), "cannot be greater than status.replicas");
     }
     if count("availableReplicas") > count("readyReplicas") {
-        errors.invalid(&status.get("availableReplicas"), format!("cannot be greater than {ready}"));
+        let available = status.get("availableReplicas");
+        errors.invalid_as(&available, count("availableReplicas"), format!("cannot be greater than {ready}"));
     }
 }
 

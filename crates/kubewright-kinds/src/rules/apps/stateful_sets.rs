@@ -8,12 +8,18 @@ use serde_json::{Value, json};
 use super::super::at::{At, same};
 use super::super::errors::Errors;
 use super::super::pods::{default_template, template};
+use super::super::printed::Fields;
+use super::super::printed::Shape::{self, Plain};
 use super::super::storage::claims;
 use super::super::{Generation, NameRule, Rules, fill, percent, selector, text, version};
 use super::{check_collisions, check_counts, check_selector, printed_strategy};
 
 /// The gate of `maxUnavailable`, on from v1.37.
 const MAX_UNAVAILABLE: &str = "MaxUnavailableStatefulSet";
+
+/// A rolling update as Go prints it.
+const ROLLING_UPDATE: Fields =
+    &[("Partition", "partition", Plain("0")), ("MaxUnavailable", "maxUnavailable", Plain("null"))];
 
 /// What may change.
 const MUTABLE: [&str; 7] = [
@@ -127,7 +133,9 @@ fn check_strategy(strategy: &At<'_>, errors: &mut Errors) {
     match strategy.get("type").text() {
         "" => errors.required(strategy, ""),
         "OnDelete" if rolling.is_set() => {
-            errors.invalid(&rolling, "only allowed for updateStrategy 'RollingUpdate'");
+            let detail = "only allowed for updateStrategy 'RollingUpdate'";
+            let error = FieldError::invalid(&rolling.path, Value::Null, detail);
+            errors.push(error.printed(Shape::Struct(ROLLING_UPDATE).of(rolling.value)));
         }
         "OnDelete" => {}
         "RollingUpdate" => {
@@ -170,7 +178,8 @@ fn check_template(spec: &At<'_>, wanted: &At<'_>, errors: &mut Errors) {
         fill::remove(inner, "subdomain");
         let own = inner.get("volumes").and_then(Value::as_array).cloned().unwrap_or_default();
         let named: BTreeSet<&str> = made.iter().copied().collect();
-        let mut volumes: Vec<Value> = made
+        // Claims of one name make one volume.
+        let mut volumes: Vec<Value> = named
             .iter()
             .map(|name| json!({"name": name, "persistentVolumeClaim": {"claimName": name}}))
             .collect();

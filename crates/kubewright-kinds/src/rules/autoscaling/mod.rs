@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::at::At;
 use super::errors::Errors;
-use super::{Rules, convert, fill, resources, text, version};
+use super::{Rules, convert, drop_annotation, fill, resources, text, version};
 
 /// The start of the annotations in which `v1` tells what only `v2` has fields for.
 const NOTES: &str = "autoscaling.alpha.kubernetes.io/";
@@ -20,6 +20,10 @@ const STATUS: fn(&mut Value) =
 pub(crate) const fn rules() -> Rules {
     Rules {
         default: |object| {
+            // What an older version tells in annotations has fields here (`DropRoundTripHorizontalPodAutoscalerAnnotations`).
+            for told in convert::autoscalers::ANNOTATIONS {
+                drop_annotation(object, told);
+            }
             default_status(object);
             default_v2(object);
         },

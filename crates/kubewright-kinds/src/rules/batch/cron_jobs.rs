@@ -14,6 +14,7 @@ pub(crate) const fn rules() -> Rules {
         pod_spec: &["spec", "jobTemplate", "spec", "template", "spec"],
         prepare_create: |object| fill::set(object, "status", serde_json::json!({})),
         generation: Generation::Content,
+        status_change_again: false,
         validate: |object| {
             Errors::of(|errors| {
                 let object = At::root(object);

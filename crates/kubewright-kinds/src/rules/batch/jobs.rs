@@ -33,6 +33,11 @@ pub(crate) const fn rules() -> Rules {
             generate_selector(object);
             labels_from_template(object);
         },
+        // Its labels are those of a template that has some only once the job is prepared.
+        lacks_defaults: |object| {
+            let of_template = At::root(object).dig(&["spec", "template", "metadata", "labels"]);
+            At::root(object).dig(&["metadata", "labels"]).is_empty() && !of_template.is_set()
+        },
         generation: Generation::Content,
         again: Again::Object,
         validate: |object| Errors::of(|errors| check(&At::root(object), errors)),

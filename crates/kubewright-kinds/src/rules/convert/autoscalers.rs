@@ -38,14 +38,16 @@ pub(crate) fn to_v2(object: &mut Value) {
     }
     if let Some(status) = fill::present(object, "status") {
         let share = take(status, "currentCPUUtilizationPercentage");
+        let _ = take(status, "currentReplicas")
+            .filter(|count| *count != 0)
+            .map(|count| fill::set(status, "currentReplicas", count));
         let mut all: Vec<Value> =
             list(current).into_iter().map(|metric| rename_metric(metric, "current", false)).collect();
         if let (true, Some(share)) = (all.is_empty(), share) {
             all.push(cpu(&json!({"averageUtilization": share}), "current"));
         }
-        if !all.is_empty() {
-            fill::set(status, "currentMetrics", all);
-        }
+        // Go writes a list that is none.
+        fill::set(status, "currentMetrics", if all.is_empty() { Value::Null } else { all.into() });
         if let Some(conditions) = conditions.filter(Value::is_array) {
             fill::set(status, "conditions", conditions);
         }
@@ -85,6 +87,10 @@ pub(crate) fn from_v2(object: &mut Value) {
             take(status, "conditions").filter(|all| all.as_array().is_some_and(|all| !all.is_empty()))
         {
             notes.push((CONDITIONS, conditions));
+        }
+        // `v2` leaves a zero out, `v1` does not.
+        if status.get("currentReplicas").is_none() {
+            fill::set(status, "currentReplicas", 0);
         }
     }
     if notes.is_empty() {
@@ -230,6 +236,15 @@ fn flat_name(kind: &str, role: &str, (amount, end): (&str, &str)) -> String {
     if kind == "object" && amount == "averageValue" { amount.to_owned() } else { format!("{role}{end}") }
 }
 
+/// Whether `v1` has a field for an amount of a metric of a kind. What it has none for is lost there.
+fn has_amount(kind: &str, amount: &str) -> bool {
+    match kind {
+        "object" | "external" => amount != "averageUtilization",
+        "pods" => amount == "averageValue",
+        _ => amount != "value",
+    }
+}
+
 fn selector_name(kind: &str) -> &'static str {
     if kind == "external" { "metricSelector" } else { "selector" }
 }
@@ -237,7 +252,7 @@ fn selector_name(kind: &str) -> &'static str {
 fn flatten(mut source: Map<String, Value>, kind: &str, role: &str) -> Map<String, Value> {
     if let Some(Value::Object(mut amounts)) = source.remove(role) {
         for amount in AMOUNTS {
-            if let Some(value) = amounts.remove(amount.0) {
+            if let Some(value) = amounts.remove(amount.0).filter(|_| has_amount(kind, amount.0)) {
                 source.insert(flat_name(kind, role, amount), value);
             }
         }
@@ -338,6 +353,20 @@ mod tests {
         );
         from_v2(&mut object);
         assert_eq!(object, before);
+    }
+
+    #[test]
+    fn an_amount_that_v1_has_no_field_for_is_lost_there_and_zeros_are_told() {
+        let mut object = json!({
+            "metadata": {"name": "a"},
+            "spec": {"metrics": [{"type": "Object", "object": {"target": {"type": "Value", "value": "5", "averageUtilization": 7}}}]},
+            "status": {"desiredReplicas": 0}
+        });
+        from_v2(&mut object);
+        assert_eq!(object["status"], json!({"currentReplicas": 0, "desiredReplicas": 0}));
+        assert!(!object["metadata"]["annotations"][METRICS].to_string().contains("Utilization"));
+        to_v2(&mut object);
+        assert_eq!(object["status"], json!({"desiredReplicas": 0, "currentMetrics": null}));
     }
 
     #[test]

@@ -187,7 +187,7 @@ fn check_range(range: &At<'_>, default: Quantity, capacity: Quantity, errors: &m
     }
     let Some(step) = Quantity::of(step_at.value) else { return };
     // kube-apiserver v1.36 panics there; these are the words of v1.37.
-    if step.sign().is_le() {
+    if step.sign().is_eq() || since(Version::V1_37) && step.sign().is_lt() {
         errors.invalid_as(&step_at, step.to_string(), "must be greater than zero");
         return;
     }

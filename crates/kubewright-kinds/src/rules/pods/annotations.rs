@@ -80,6 +80,36 @@ fn check_app_armor(annotations: &At<'_>, spec: &At<'_>, errors: &mut Errors) {
     }
 }
 
+/// Checks that annotations and fields tell the same profiles of containers (`validateAppArmorAnnotationsAndFieldsMatchOnCreate`).
+pub(super) fn check_fields(annotations: &At<'_>, spec: &At<'_>, errors: &mut Errors) {
+    if spec.dig(&["os", "name"]).text() == "windows" {
+        return;
+    }
+    let of_pod = spec.dig(&["securityContext", "appArmorProfile"]);
+    for container in super::systems::containers(spec) {
+        let note = annotations.entry(&format!("{APP_ARMOR}{}", container.get("name").text()));
+        let at = container.dig(&["securityContext", "appArmorProfile"]);
+        let profile = if at.is_set() { &at } else { &of_pod };
+        if !note.is_set() || !profile.is_set() {
+            continue;
+        }
+        let file = profile.get("localhostProfile");
+        let of_node = note.text().strip_prefix("localhost/");
+        let same_type = match profile.get("type").text() {
+            "Unconfined" => note.text() == "unconfined",
+            "RuntimeDefault" => note.text() == "runtime/default",
+            "Localhost" => of_node.is_some(),
+            _ => continue,
+        };
+        if !same_type {
+            errors.forbidden(&at.get("type"), "apparmor type in annotation and field must match");
+        } else if of_node.is_some() && (!file.is_set() || of_node != Some(file.text())) {
+            let detail = "apparmor profile in annotation and field must match";
+            errors.forbidden(&at.get("localhostProfile"), detail);
+        }
+    }
+}
+
 /// A whole number without a plus sign or leading zeros.
 fn is_cost(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);

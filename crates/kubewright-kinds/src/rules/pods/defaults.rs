@@ -4,13 +4,14 @@
 use serde_json::{Map, Value, json};
 
 use super::super::at::At;
-use super::super::{fill, version};
+use super::super::{drop_annotation, fill, version};
 use super::{FIX_DEFAULTING, whole};
 
 pub(super) const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
 
 /// The defaults of a pod: those of its spec, and those that only real pods have.
 pub fn pod(object: &mut Value) {
+    drop_old_annotations(object);
     if let Some(status) = fill::object(object, "status") {
         one_address(status);
     }
@@ -38,6 +39,15 @@ pub fn pod(object: &mut Value) {
     }
 }
 
+/// Annotations in which old versions told init containers are never kept (`dropInitContainerAnnotations`).
+fn drop_old_annotations(object: &mut Value) {
+    for stage in ["alpha", "beta"] {
+        for what in ["init-containers", "init-container-statuses"] {
+            drop_annotation(object, &format!("pod.{stage}.kubernetes.io/{what}"));
+        }
+    }
+}
+
 /// `podIP` is the first of `podIPs`; where they differ the old field has the say, as it comes from an older kubelet
 /// (`Convert_v1_PodStatus_To_core_PodStatus` and back).
 fn one_address(status: &mut Value) {
@@ -55,6 +65,7 @@ fn one_address(status: &mut Value) {
 pub fn template(parent: &mut Value, key: &str) {
     if let Some(template) = fill::object(parent, key) {
         fill::object(template, "metadata");
+        drop_old_annotations(template);
         if let Some(spec) = fill::object(template, "spec") {
             pod_spec(spec);
         }

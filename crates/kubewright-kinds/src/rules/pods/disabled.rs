@@ -52,6 +52,27 @@ const FIELDS: [(&str, &[&str]); 10] = [
     ),
 ];
 
+/// The same of a pod's status (`dropDisabledPodStatusFields`). `<statuses>` stands for each list of statuses of containers.
+const STATUS_FIELDS: [(&str, &str); 2] = [
+    ("DRANodeAllocatableResources", "nodeAllocatableResourceClaimStatuses"),
+    ("ImageVolumeWithDigest", "<statuses>.*.volumeMounts.*.volumeStatus"),
+];
+
+/// The lists of statuses of containers.
+const STATUSES: [&str; 3] = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"];
+
+/// Drops the fields of a status that are of features that the version does not have.
+pub(super) fn drop_of_status(status: &mut Value) {
+    for (_, field) in STATUS_FIELDS.iter().filter(|(gate, _)| !version::has_feature(gate)) {
+        match field.strip_prefix("<statuses>.*.") {
+            None => remove(status, field),
+            Some(field) => {
+                STATUSES.iter().for_each(|list| fill::each(status, list, |one| remove(one, field)));
+            }
+        }
+    }
+}
+
 /// Drops the fields of the features that the version does not have.
 pub(in crate::rules) fn drop(spec: &mut Value) {
     for (_, fields) in FIELDS.iter().filter(|(gate, _)| !version::has_feature(gate)) {
@@ -117,8 +138,21 @@ mod tests {
     }
 
     #[test]
+    fn a_status_has_no_fields_of_features_that_are_off() {
+        let mut status = json!({
+            "phase": "Running",
+            "nodeAllocatableResourceClaimStatuses": [{"resourceClaimName": "a"}],
+            "initContainerStatuses": [{"name": "a", "volumeMounts": [{"name": "v", "volumeStatus": {"image": {}}}]}],
+        });
+        drop_of_status(&mut status);
+        let left = json!({"phase": "Running", "initContainerStatuses": [{"name": "a", "volumeMounts": [{"name": "v"}]}]});
+        assert_eq!(status, left);
+    }
+
+    #[test]
     fn each_feature_is_one_that_a_version_knows() {
-        for (gate, _) in FIELDS {
+        let gates = FIELDS.iter().map(|(gate, _)| gate).chain(STATUS_FIELDS.iter().map(|(gate, _)| gate));
+        for gate in gates {
             assert!(is_gate(gate), "{gate}");
         }
     }

@@ -14,6 +14,7 @@ mod resize;
 mod scheduling;
 mod security;
 mod spec;
+mod status;
 mod systems;
 pub mod template;
 mod update;
@@ -104,6 +105,9 @@ pub const fn rules() -> Rules {
             }
         },
         prepare_status: |new, old| {
+            if let Some(status) = fill::present(new, "status") {
+                disabled::drop_of_status(status);
+            }
             // What a kubelet leaves out stays what it was.
             let class = &old["status"]["qosClass"];
             if let Some(status) = fill::present(new, "status").filter(|_| !class.is_null()) {
@@ -114,7 +118,7 @@ pub const fn rules() -> Rules {
         again: Again::Metadata,
         validate,
         validate_update: update::validate,
-        validate_status: update::validate_status,
+        validate_status: status::validate,
         ..Rules::none()
     }
 }
@@ -149,6 +153,7 @@ fn validate(pod: &Value) -> Vec<FieldError> {
                 "cannot be set until all schedulingGates have been cleared",
             );
         }
+        annotations::check_fields(&pod.dig(&["metadata", "annotations"]), &spec, errors);
     })
 }
 

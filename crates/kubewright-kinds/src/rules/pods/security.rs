@@ -5,26 +5,52 @@ use serde_json::Value;
 
 use super::super::at::At;
 use super::super::errors::Errors;
+use super::super::printed::Shape::{Plain, Pointer};
+use super::super::printed::{Fields, Shape};
 use super::paths::check_descending;
 use super::systems;
 
 const LARGEST_ID: i64 = i32::MAX as i64;
 const PROFILES: [&str; 3] = ["Localhost", "RuntimeDefault", "Unconfined"];
-/// The fields of a container's security context as Go names them in errors, with their names in JSON.
-const GO_FIELDS: [(&str, &str); 12] = [
-    ("Capabilities", "capabilities"),
-    ("Privileged", "privileged"),
-    ("SELinuxOptions", "seLinuxOptions"),
-    ("WindowsOptions", "windowsOptions"),
-    ("RunAsUser", "runAsUser"),
-    ("RunAsGroup", "runAsGroup"),
-    ("RunAsNonRoot", "runAsNonRoot"),
-    ("ReadOnlyRootFilesystem", "readOnlyRootFilesystem"),
-    ("AllowPrivilegeEscalation", "allowPrivilegeEscalation"),
-    ("ProcMount", "procMount"),
-    ("SeccompProfile", "seccompProfile"),
-    ("AppArmorProfile", "appArmorProfile"),
+/// A container's security context as Go prints it.
+const CONTEXT: Fields = &[
+    (
+        "Capabilities",
+        "capabilities",
+        Pointer(&[("Add", "add", Plain("null")), ("Drop", "drop", Plain("null"))]),
+    ),
+    ("Privileged", "privileged", Plain("null")),
+    (
+        "SELinuxOptions",
+        "seLinuxOptions",
+        Pointer(&[
+            ("User", "user", EMPTY),
+            ("Role", "role", EMPTY),
+            ("Type", "type", EMPTY),
+            ("Level", "level", EMPTY),
+        ]),
+    ),
+    (
+        "WindowsOptions",
+        "windowsOptions",
+        Pointer(&[
+            ("GMSACredentialSpecName", "gmsaCredentialSpecName", Plain("null")),
+            ("GMSACredentialSpec", "gmsaCredentialSpec", Plain("null")),
+            ("RunAsUserName", "runAsUserName", Plain("null")),
+            ("HostProcess", "hostProcess", Plain("null")),
+        ]),
+    ),
+    ("RunAsUser", "runAsUser", Plain("null")),
+    ("RunAsGroup", "runAsGroup", Plain("null")),
+    ("RunAsNonRoot", "runAsNonRoot", Plain("null")),
+    ("ReadOnlyRootFilesystem", "readOnlyRootFilesystem", Plain("null")),
+    ("AllowPrivilegeEscalation", "allowPrivilegeEscalation", Plain("null")),
+    ("ProcMount", "procMount", Plain("null")),
+    ("SeccompProfile", "seccompProfile", Pointer(PROFILE)),
+    ("AppArmorProfile", "appArmorProfile", Pointer(PROFILE)),
 ];
+const PROFILE: Fields = &[("Type", "type", EMPTY), ("LocalhostProfile", "localhostProfile", Plain("null"))];
+const EMPTY: Shape = Plain("\"\"");
 
 /// A container's security context (`ValidateSecurityContext`). Privileged containers are allowed, as in a cluster
 /// started with `--allow-privileged`.
@@ -55,10 +81,8 @@ pub(super) fn check_container(context: &At<'_>, host_users: bool, errors: &mut E
 
 fn contradiction(context: &At<'_>, with: &str, errors: &mut Errors) {
     let detail = format!("cannot set `allowPrivilegeEscalation` to false and {with}");
-    let fields: Vec<String> =
-        GO_FIELDS.iter().map(|(go, json)| format!("\"{go}\":{}", context.get(json).value)).collect();
     let error = FieldError::invalid(&context.path, Value::Null, detail);
-    errors.push(error.printed(format!("{{{}}}", fields.join(","))));
+    errors.push(error.printed(Shape::Struct(CONTEXT).of(context.value)));
 }
 
 /// A pod's security context (`validatePodSpecSecurityContext`).

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::{ip, resources, selector, text};
-use super::{PodParts, claims, containers, scheduling, security, systems, volumes};
+use super::{PodParts, claims, containers, scheduling, security, systems, volumes, whole};
 
 /// Checks a pod's spec. `name` is the pod's name (empty in a template); `is_pod` is false in a template.
 pub(super) fn check(spec: &At<'_>, name: &str, is_pod: bool, errors: &mut Errors) {
@@ -34,6 +34,7 @@ pub(super) fn check(spec: &At<'_>, name: &str, is_pod: bool, errors: &mut Errors
     }
     check_scheduling_gates(&field("schedulingGates"), errors);
     scheduling::check_spread(&field("topologySpreadConstraints"), errors);
+    systems::check_host_processes(spec, errors);
     check_user_namespace(spec, errors);
     check_names(spec, errors);
     errors.within(&field("activeDeadlineSeconds"), 1, i32::MAX.into());
@@ -50,7 +51,9 @@ pub(super) fn check(spec: &At<'_>, name: &str, is_pod: bool, errors: &mut Errors
     if field("runtimeClassName").is_set() {
         errors.text(&field("runtimeClassName"), text::subdomain);
     }
-    errors.maybe_one_of(&field("preemptionPolicy"), &["PreemptLowerPriority", "Never"]);
+    if field("preemptionPolicy").is_set() {
+        errors.need_one_of(&field("preemptionPolicy"), &["PreemptLowerPriority", "Never"]);
+    }
     for (resource, entry) in field("overhead").entries() {
         let at = At { path: format!("{}.limits[{resource}]", field("overhead").path), ..entry };
         resources::container_name(resource, &at, errors);
@@ -113,6 +116,7 @@ fn check_resources(spec: &At<'_>, pod: &PodParts<'_>, errors: &mut Errors) {
         errors.forbidden(&whole.get("claims"), "claims may not be set for Resources at pod-level");
     }
     resources::check_pod(&whole, &pod.claims, errors);
+    whole::check(spec, errors);
 }
 
 fn check_host_network(spec: &At<'_>, is_pod: bool, errors: &mut Errors) {

@@ -71,7 +71,11 @@ pub(super) fn check(spec: &At<'_>, errors: &mut Errors) {
 fn check_windows(spec: &At<'_>, context: &At<'_>, errors: &mut Errors) {
     for (field, of_spec) in POD_FIELDS {
         let at = if of_spec { spec.get(field) } else { context.get(field) };
-        let given = if matches!(field, "hostPID" | "hostIPC") { at.is_true() } else { at.is_set() };
+        let given = match field {
+            "hostPID" | "hostIPC" => at.is_true(),
+            "sysctls" => !at.is_empty(),
+            _ => at.is_set(),
+        };
         if given && (context.is_set() || of_spec) {
             errors.forbidden(&at, NOT_WINDOWS);
         }
@@ -80,6 +84,41 @@ fn check_windows(spec: &At<'_>, context: &At<'_>, errors: &mut Errors) {
         for at in CONTAINER_FIELDS.map(|field| of.get(field)).iter().filter(|at| at.is_set()) {
             errors.forbidden(at, NOT_WINDOWS);
         }
+    }
+}
+
+/// Containers that run as processes of a Windows node: all of a pod or none, and in the network of the node
+/// (`validateWindowsHostProcessPod`).
+pub(super) fn check_host_processes(spec: &At<'_>, errors: &mut Errors) {
+    let of = |owner: &At<'_>| {
+        let at = owner.dig(&["securityContext", "windowsOptions", "hostProcess"]);
+        at.value.as_bool()
+    };
+    let of_pod = of(spec);
+    let (mut all, mut processes) = (0, 0);
+    for container in containers(spec) {
+        let own = of(&container);
+        if let (Some(pod), Some(own)) = (of_pod, own)
+            && pod != own
+        {
+            let at = container.dig(&["securityContext", "windowsOptions", "hostProcess"]);
+            let detail = format!("pod hostProcess value must be identical if both are specified, was {pod}");
+            errors.invalid(&at, detail);
+        }
+        all += 1;
+        processes += usize::from(own.or(of_pod) == Some(true));
+    }
+    if processes == 0 {
+        return;
+    }
+    if processes != all {
+        let detail =
+            "If pod contains any hostProcess containers then all containers must be HostProcess containers";
+        errors.invalid_as(spec, "", detail);
+    }
+    if !spec.get("hostNetwork").is_true() {
+        let detail = "hostNetwork must be true if pod contains any hostProcess containers";
+        errors.invalid_as(&spec.get("hostNetwork"), false, detail);
     }
 }
 

@@ -9,6 +9,7 @@ use super::{annotations, spec};
 pub fn check(template: &At<'_>, errors: &mut Errors) {
     check_metadata(template, errors);
     spec::check(&template.get("spec"), "", false, errors);
+    annotations::check_fields(&template.dig(&["metadata", "annotations"]), &template.get("spec"), errors);
     let ephemeral = template.dig(&["spec", "ephemeralContainers"]);
     if !ephemeral.is_empty() {
         errors.forbidden(&ephemeral, "ephemeral containers not allowed in pod template");

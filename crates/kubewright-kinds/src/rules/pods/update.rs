@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::super::at::{At, canonical, same};
 use super::super::errors::Errors;
-use super::super::{fill, ip, text, version};
-use super::{annotations, check_pod, scheduling};
+use super::super::{fill, text, version};
+use super::{annotations, check_pod, containers, scheduling};
 
 const CHANGEABLE: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
@@ -26,6 +26,11 @@ pub(super) fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
                 errors.forbidden(&spec.get(list), "pod updates may not add or remove containers");
                 return;
             }
+            // Once more, as in Kubernetes.
+            for container in spec.get(list).items() {
+                errors.need(&container.get("image"));
+                containers::check_image_spaces(&container, errors);
+            }
         }
         check_spec(&spec, &before, errors);
     })
@@ -34,6 +39,10 @@ pub(super) fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
 fn check_spec(spec: &At<'_>, before: &At<'_>, errors: &mut Errors) {
     let (deadline, old_deadline) = (spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds"));
     match (deadline.number(), old_deadline.number()) {
+        (Some(new), _) if !(0..=i64::from(i32::MAX)).contains(&new) => {
+            errors.within(&deadline, 0, i32::MAX.into());
+            return;
+        }
         (Some(new), Some(old)) if new > old => {
             errors.invalid(&deadline, "must be less than or equal to previous value");
             return;
@@ -216,40 +225,4 @@ pub fn validate_binding(binding: &Value) -> Vec<FieldError> {
             errors.text(&target.get("name"), text::subdomain);
         }
     })
-}
-
-/// What is wrong with a pod's new status (`ValidatePodStatusUpdate`).
-pub(super) fn validate_status(new: &Value, old: &Value) -> Vec<FieldError> {
-    Errors::of(|errors| {
-        let (status, before) = (At::root(new).get("status"), At::root(old).get("status"));
-        for condition in status.get("conditions").items() {
-            if !matches!(condition.get("type").text(), "PodScheduled" | "Ready" | "Initialized") {
-                errors.text(
-                    &At { path: format!("{}.Type", condition.path), ..condition.get("type") },
-                    text::label_key,
-                );
-            }
-        }
-        let nominated = status.get("nominatedNodeName");
-        if nominated.text() != before.get("nominatedNodeName").text() {
-            errors.maybe_text(&nominated, text::subdomain);
-        }
-        let class = status.get("qosClass");
-        if !class.is_empty() && class.text() != before.get("qosClass").text() {
-            errors.invalid_text(&status.get("qosClass"), "field is immutable");
-        }
-        for key in ["podIPs", "hostIPs"] {
-            check_ips(&status.get(key), errors);
-        }
-    })
-}
-
-fn check_ips(list: &At<'_>, errors: &mut Errors) {
-    for item in list.items() {
-        errors.text(&At { path: item.path.clone(), ..item.get("ip") }, ip::address);
-    }
-    let families: Vec<bool> = list.items().map(|item| item.get("ip").text().contains(':')).collect();
-    if families.len() > 2 || (families.len() == 2 && families[0] == families[1]) {
-        errors.invalid(list, "may specify no more than one IP for each IP family");
-    }
 }

@@ -24,7 +24,7 @@ const SOURCES: [(&str, &str, Check); 30] = [
     ("secret", "secret", |at, errors| check_keys(at, "secretName", errors)),
     ("nfs", "nfs", check_nfs),
     ("iscsi", "iscsi", |at, errors| {
-        check_iscsi(at, "must be valid format starting with iqn, eui, or naa", errors);
+        check_iscsi(at, true, errors);
     }),
     ("glusterfs", "glusterfs", |at, errors| need_all(at, &["endpoints", "path"], errors)),
     ("flocker", "flocker", check_flocker),
@@ -271,8 +271,11 @@ fn check_nfs(at: &At<'_>, errors: &mut Errors) {
     }
 }
 
-/// An iSCSI volume; `other` are the words for a name of no known kind.
-pub(crate) fn check_iscsi(at: &At<'_>, other: &str, errors: &mut Errors) {
+/// An iSCSI volume, of a pod or of a persistent volume.
+pub(crate) fn check_iscsi(at: &At<'_>, of_pod: bool, errors: &mut Errors) {
+    // A name of no known kind is told in other words.
+    let other =
+        if of_pod { "must be valid format starting with iqn, eui, or naa" } else { "must be valid format" };
     errors.need(&at.get("targetPortal"));
     let iqn = at.get("iqn");
     if errors.need(&iqn) {
@@ -282,6 +285,9 @@ pub(crate) fn check_iscsi(at: &At<'_>, other: &str, errors: &mut Errors) {
     let secured = at.get("chapAuthDiscovery").is_true() || at.get("chapAuthSession").is_true();
     if secured && !at.get("secretRef").is_set() {
         errors.required(&at.get("secretRef"), "");
+    }
+    if !of_pod && at.get("secretRef").is_set() {
+        errors.need(&at.dig(&["secretRef", "name"]));
     }
     let initiator = at.get("initiatorName");
     if initiator.is_set() {

@@ -2,16 +2,23 @@
 //! (`k8s.io/component-helpers/resource`, `defaultPodRequests` in `pkg/apis/core/v1`, from v1.37 on `DefaultPodLevelResources` in
 //! `pkg/api/pod`).
 
+use kubewright_meta::FieldError;
 use kubewright_meta::resources::Resources;
 use serde_json::Value;
 
+use super::super::at::At;
+use super::super::errors::Errors;
 use super::super::resources::{is_huge_pages, may_overcommit};
 use super::super::{fill, version};
 
 /// What the containers of a pod ask for together. Ordinary containers and sidecars run together: their amounts add up. An init
 /// container runs before them, beside the sidecars that stand before it, so the pod needs at least what each of these moments needs.
 pub fn total(pod: &Value, amounts: impl Fn(&Value) -> Resources) -> Resources {
-    let containers = |list: &str| pod["spec"][list].as_array().map_or(&[][..], Vec::as_slice);
+    total_of_spec(&pod["spec"], amounts)
+}
+
+fn total_of_spec(spec: &Value, amounts: impl Fn(&Value) -> Resources) -> Resources {
+    let containers = |list: &str| spec[list].as_array().map_or(&[][..], Vec::as_slice);
     let mut total = containers("containers")
         .iter()
         .fold(Resources::default(), |total, container| total.plus(&amounts(container)));
@@ -56,6 +63,33 @@ pub fn is_set(pod: &Value) -> bool {
 pub(super) fn decides_class(pod: &Value) -> bool {
     pod["spec"]["resources"].is_object()
         && (!version::has_feature("PodLevelResourcesFixKubeletQOSClass") || is_set(pod))
+}
+
+/// Checks that what a pod asks for as a whole is enough for its containers, and that no container may use more than the pod
+/// (`validatePodResourceConsistency`).
+pub(super) fn check(spec: &At<'_>, errors: &mut Errors) {
+    let (whole, of_pod) = (spec.get("resources"), |list: &str| Resources::of(&spec.value["resources"][list]));
+    for (list, every) in [("requests", true), ("limits", false)] {
+        let (amounts, at) = (of_pod(list), whole.get(list));
+        let needed = total_of_spec(spec.value, |container| Resources::of(&container["resources"][list]));
+        for (name, needed) in needed.iter().filter(|(name, _)| every || is_huge_pages(name)) {
+            if let Some(given) = amounts.get(name).filter(|given| *given < needed) {
+                let detail =
+                    format!("must be greater than or equal to aggregate container {list} of {needed}");
+                errors.invalid_as(&at.entry(name), given.to_string(), detail);
+            }
+        }
+    }
+    let limits = of_pod("limits");
+    for (index, container) in spec.get("containers").items().enumerate() {
+        for (name, own) in Resources::of(&container.value["resources"]["limits"]).iter() {
+            if let Some(limit) = limits.get(name).filter(|limit| *limit < own) {
+                let path = format!("{}.containers[{index}][{name}].limits", whole.path);
+                let detail = format!("must be less than or equal to pod limits of {limit}");
+                errors.push(FieldError::invalid(path, own.to_string(), detail));
+            }
+        }
+    }
 }
 
 /// Fills in what a pod as a whole asks for, where it says a part of it; up to v1.36, as often as the pod is read.
@@ -143,6 +177,42 @@ mod tests {
 
     fn container(requests: &Value, limits: &Value) -> Value {
         json!({"resources": {"requests": requests, "limits": limits}})
+    }
+
+    fn said(spec: &Value) -> Vec<String> {
+        let errors = Errors::of(|errors| check(&At::named("spec", spec), errors));
+        errors.iter().map(|error| format!("{}: {}", error.field, error.body())).collect()
+    }
+
+    #[test]
+    fn a_pod_asks_for_enough_for_its_containers() {
+        let containers =
+            [container(&json!({"cpu": "1"}), &json!({})), container(&json!({"cpu": "1500m"}), &json!({}))];
+        let spec = |cpu: &str| json!({"resources": {"requests": {"cpu": cpu}}, "containers": containers});
+        assert_eq!(
+            said(&spec("2")),
+            [
+                r#"spec.resources.requests[cpu]: Invalid value: "2": must be greater than or equal to aggregate container requests of 2500m"#
+            ]
+        );
+        assert_eq!(said(&spec("2500m")), [""; 0]);
+    }
+
+    #[test]
+    fn no_container_may_use_more_than_its_pod() {
+        let limits = json!({"memory": "2Gi", "hugepages-2Mi": "4Mi", "example.com/a": "1"});
+        let spec = json!({
+            "resources": {"limits": {"memory": "1Gi", "hugepages-2Mi": "2Mi"}},
+            "containers": [container(&json!({}), &limits)],
+        });
+        assert_eq!(
+            said(&spec),
+            [
+                r#"spec.resources.limits[hugepages-2Mi]: Invalid value: "2Mi": must be greater than or equal to aggregate container limits of 4Mi"#,
+                r#"spec.resources.containers[0][hugepages-2Mi].limits: Invalid value: "4Mi": must be less than or equal to pod limits of 2Mi"#,
+                r#"spec.resources.containers[0][memory].limits: Invalid value: "2Gi": must be less than or equal to pod limits of 1Gi"#,
+            ]
+        );
     }
 
     #[test]

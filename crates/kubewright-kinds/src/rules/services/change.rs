@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::at::{At, same};
 use super::super::errors::Errors;
 use super::super::fill;
-use super::service::is_external;
+use super::service::{self, is_external};
 
 /// Tells a single cluster address as a list too.
 pub(super) fn list_cluster_ip(spec: &mut Value) {
@@ -157,6 +157,8 @@ pub(super) fn check(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
     if is_balanced(new.value) && is_balanced(old.value) && !class.same(&old.get("loadBalancerClass")) {
         errors.invalid(&class, "may not change once set");
     }
+    // The class is looked at once more with the service as a whole, so what is wrong with it is told twice.
+    service::check_class(new, errors);
     let health = new.get("healthCheckNodePort");
     if checks_health(new.value) && checks_health(old.value) && !health.same(&old.get("healthCheckNodePort")) {
         errors.forbidden(&health, "field is immutable");

@@ -24,7 +24,8 @@ pub fn validate_cluster_ips(new: &Value, old: Option<&Value>) -> Vec<FieldError>
     Errors::of(|errors| {
         let spec = At::root(new).get("spec");
         addresses::check_cluster_ips(&spec, errors);
-        if let Some(old) = old {
+        // What makes no sense is not compared with what was.
+        if let (Some(old), 0) = (old, errors.count()) {
             change::check_cluster_ips(&spec, &At::root(old).get("spec"), errors);
         }
     })

@@ -8,10 +8,13 @@ use serde_json::{Value, json};
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::pods::check_port;
-use super::super::{Again, NameRule, Rules, fill, ip, selector, text};
+use super::super::{NameRule, Rules, fill, ip, selector, text};
 use super::{PROTOCOLS, addresses, change, load_balancer};
 
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
+
+const SOURCE_RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
+const ONLY_BALANCED: &str = "may only be used when `type` is 'LoadBalancer'";
 
 pub(crate) const fn rules() -> Rules {
     Rules {
@@ -24,13 +27,18 @@ pub(crate) const fn rules() -> Rules {
         },
         prepare_update: change::prepare,
         name: NameRule::OldLabel,
-        again: Again::Metadata,
-        validate: |service| Errors::of(|errors| check(&At::root(service).get("spec"), errors)),
+        validate: |service| {
+            Errors::of(|errors| {
+                check(&At::root(service).get("spec"), errors);
+                check_annotated_ranges(&At::root(service), None, errors);
+            })
+        },
         validate_update: |new, old| {
             Errors::of(|errors| {
-                let (new, old) = (At::root(new).get("spec"), At::root(old).get("spec"));
-                change::check(&new, &old, errors);
-                check(&new, errors);
+                let (new, old) = (At::root(new), At::root(old));
+                change::check(&new.get("spec"), &old.get("spec"), errors);
+                check(&new.get("spec"), errors);
+                check_annotated_ranges(&new, Some(&old), errors);
             })
         },
         validate_status: load_balancer::validate_status,
@@ -210,29 +218,61 @@ fn check_affinity(spec: &At<'_>, errors: &mut Errors) {
     }
 }
 
+/// The annotation that tells source ranges where the field does not. Values that were there may be wrong.
+fn check_annotated_ranges(service: &At<'_>, old: Option<&At<'_>>, errors: &mut Errors) {
+    let at = annotated_ranges(service);
+    let spec = service.get("spec");
+    if !at.is_set() || !spec.get("loadBalancerSourceRanges").is_empty() {
+        return;
+    }
+    if spec.get("type").text() != "LoadBalancer" {
+        errors.forbidden(&at, ONLY_BALANCED);
+    }
+    let is_new = old.is_none_or(|old| annotated_ranges(old).value != at.value);
+    if is_new && !at.text().trim().is_empty() {
+        for range in at.text().split(',').map(str::trim) {
+            for message in ip::range(range) {
+                errors.invalid_as(&at, range, message);
+            }
+        }
+    }
+}
+
+fn annotated_ranges<'a>(service: &At<'a>) -> At<'a> {
+    service.dig(&["metadata", "annotations"]).entry(SOURCE_RANGES)
+}
+
 fn check_load_balancer(spec: &At<'_>, errors: &mut Errors) {
-    const ONLY: &str = "may only be used when `type` is 'LoadBalancer'";
     let balanced = spec.get("type").text() == "LoadBalancer";
     let ranges = At {
         path: format!("{}.LoadBalancerSourceRanges", spec.path),
         ..spec.get("loadBalancerSourceRanges")
     };
     if !ranges.is_empty() && !balanced {
-        errors.forbidden(&ranges, ONLY);
+        errors.forbidden(&ranges, ONLY_BALANCED);
     }
     for range in ranges.items() {
         for message in ip::range(range.text().trim()) {
             errors.invalid_as(&range, range.text().trim(), message);
         }
     }
-    let class = spec.get("loadBalancerClass");
-    for at in [spec.get("allocateLoadBalancerNodePorts"), class.clone()] {
-        if at.is_set() && !balanced {
-            errors.forbidden(&at, ONLY);
-        }
+    let allocates = spec.get("allocateLoadBalancerNodePorts");
+    if allocates.is_set() && !balanced {
+        errors.forbidden(&allocates, ONLY_BALANCED);
     }
-    if balanced && class.is_set() {
+    check_class(spec, errors);
+}
+
+/// Which implementation balances (`validateLoadBalancerClassField`).
+pub(super) fn check_class(spec: &At<'_>, errors: &mut Errors) {
+    let class = spec.get("loadBalancerClass");
+    if !class.is_set() {
+        return;
+    }
+    if spec.get("type").text() == "LoadBalancer" {
         errors.text(&class, text::label_key);
+    } else {
+        errors.forbidden(&class, ONLY_BALANCED);
     }
 }
 

@@ -19,7 +19,8 @@ const TOPOLOGY: usize = 16;
 pub(crate) const fn rules() -> Rules {
     Rules {
         default,
-        prepare_create: drop_topology,
+        prepare_create: |slice| drop_topology(slice, None),
+        prepare_update: |new, old| drop_topology(new, Some(old)),
         generation: Generation::ContentAndLabels,
         again: Again::Metadata,
         change_again: false,
@@ -45,9 +46,26 @@ fn default(slice: &mut Value) {
     });
 }
 
-/// New slices have no topology: the zone and the node have fields of their own.
-fn drop_topology(slice: &mut Value) {
-    fill::each(slice, "endpoints", |endpoint| fill::remove(endpoint, "deprecatedTopology"));
+/// Endpoints that are written have no topology: the zone and the node have fields of their own. A node that was told by the
+/// topology stays (`dropTopologyOnV1`).
+fn drop_topology(slice: &mut Value, old: Option<&Value>) {
+    const NODE: &str = "kubernetes.io/hostname";
+    if old.is_some_and(|old| same(&old["endpoints"], &slice["endpoints"])) {
+        return;
+    }
+    let told = |endpoint: &At<'_>| endpoint.get("deprecatedTopology").entry(NODE).text().to_owned();
+    let known: BTreeSet<String> = old
+        .into_iter()
+        .flat_map(|old| At::root(old).get("endpoints").items().map(|endpoint| told(&endpoint)))
+        .filter(|node| !node.is_empty())
+        .collect();
+    fill::each(slice, "endpoints", |endpoint| {
+        let node = told(&At::root(endpoint));
+        if known.contains(&node) && text::subdomain(&node).is_empty() {
+            fill::absent(endpoint, "nodeName", node);
+        }
+        fill::remove(endpoint, "deprecatedTopology");
+    });
 }
 
 fn check(slice: &At<'_>, endpoints_changed: bool, errors: &mut Errors) {

@@ -16,6 +16,8 @@ pub(crate) const fn rules() -> Rules {
             fill::set(claim, "status", json!({"phase": "Pending"}));
             drop_foreign_sources(claim, None);
         },
+        // The phase.
+        lacks_defaults: |_| true,
         prepare_update: |new, old| drop_foreign_sources(new, Some(old)),
         again: Again::Object,
         validate: |claim| Errors::of(|errors| check_spec(&At::root(claim).get("spec"), errors)),
@@ -111,22 +113,37 @@ fn check_status(status: &At<'_>, errors: &mut Errors) {
     amounts(&status.get("capacity"), errors);
     let states = status.get("allocatedResourceStatuses");
     for (key, state) in states.entries() {
-        if !is_storage(key) {
-            errors.push(FieldError::not_supported(&states.path, key, ["storage"]));
-        } else if !RESIZES.contains(&state.text()) {
+        check_resource(key, &states, errors);
+        if !RESIZES.contains(&state.text()) {
             errors.push(FieldError::not_supported(&states.path, key, RESIZES));
         }
     }
     let allocated = status.get("allocatedResources");
-    for (key, _) in allocated.entries().filter(|(key, _)| !is_storage(key)) {
-        errors.push(FieldError::not_supported(&allocated.path, key, ["storage"]));
+    for (key, amount) in allocated.entries() {
+        let before = errors.count();
+        check_resource(key, &allocated, errors);
+        if errors.count() > before {
+            continue;
+        }
+        match Quantity::of(amount.value) {
+            Some(bytes) if bytes.sign().is_lt() => {
+                errors.invalid_as(&amount, bytes.whole(), "must be a valid resource quantity");
+            }
+            _ => resources::amount("storage", &amount, errors),
+        }
     }
-    amounts(&allocated, errors);
 }
 
-/// Whether claims can have it: storage, or something with a domain.
-fn is_storage(resource: &str) -> bool {
-    resource == "storage" || (resource.contains('/') && text::label_key(resource).is_empty())
+/// Checks the name of something that claims have: storage, or what is of another domain than Kubernetes'
+/// (`validatePersistentVolumeClaimResourceKey`).
+fn check_resource(resource: &str, list: &At<'_>, errors: &mut Errors) {
+    let wrong = text::label_key(resource);
+    if wrong.is_empty() && resources::is_native(resource) && resource != "storage" {
+        errors.push(FieldError::not_supported(&list.path, resource, ["storage"]));
+    }
+    for message in wrong {
+        errors.invalid_as(list, resource, message);
+    }
 }
 
 /// Checks the spec of a claim (`ValidatePersistentVolumeClaimSpec`).

@@ -3,15 +3,32 @@
 use std::collections::BTreeSet;
 
 use kubewright_meta::FieldError;
+use serde_json::Value;
 
 use super::super::at::At;
 use super::super::errors::{Errors, IMMUTABLE};
 use super::super::pods::volumes::check_driver_name;
+use super::super::printed::Shape::{Plain, Struct};
+use super::super::printed::{self, Fields, Shape};
 use super::super::{Again, Generation, NameRule, Rules, fill, metadata, resources, selector, text, version};
 
 /// A field of drivers from v1.36 on, and the gate that is on from v1.37.
 const PREVENT_SCHEDULING: &str = "preventPodSchedulingIfMissing";
 const LIMIT_SCALING: &str = "VolumeLimitScaling";
+
+/// What is attached to which node, as Go prints it.
+const ATTACHMENT: Fields = &[
+    ("Attacher", "attacher", Plain("\"\"")),
+    (
+        "Source",
+        "source",
+        Struct(&[
+            ("PersistentVolumeName", "persistentVolumeName", Plain("null")),
+            ("InlineVolumeSpec", "inlineVolumeSpec", Plain("null")),
+        ]),
+    ),
+    ("NodeName", "nodeName", Plain("\"\"")),
+];
 
 /// The rules of CSI drivers.
 pub(crate) const fn drivers() -> Rules {
@@ -182,7 +199,10 @@ pub(crate) const fn attachments() -> Rules {
             Errors::of(|errors| {
                 let (new, old) = (At::root(new).get("spec"), At::root(old).get("spec"));
                 check_attachment(&new, errors);
-                errors.immutable(&new, &old);
+                if !new.same(&old) {
+                    let error = FieldError::invalid(&new.path, Value::Null, IMMUTABLE);
+                    errors.push(error.printed(Shape::Struct(ATTACHMENT).of(new.value)));
+                }
             })
         },
         // A write to the status is judged as one to the object.
@@ -249,9 +269,13 @@ pub(crate) const fn capacities() -> Rules {
         },
         validate_update: |new, old| {
             Errors::of(|errors| {
-                for field in ["nodeTopology", "storageClassName"] {
-                    errors.immutable(&At::root(new).get(field), &At::root(old).get(field));
+                let (new, old) = (At::root(new), At::root(old));
+                let topology = new.get("nodeTopology");
+                if !topology.same(&old.get("nodeTopology")) {
+                    let error = FieldError::invalid(&topology.path, Value::Null, IMMUTABLE);
+                    errors.push(error.printed(printed::selector(topology.value)));
                 }
+                errors.immutable(&new.get("storageClassName"), &old.get("storageClassName"));
             })
         },
         ..Rules::none()

@@ -36,6 +36,23 @@ const SOURCES: [&str; 22] = [
     "csi",
 ];
 
+/// Those that are mounted with options that an annotation may tell.
+const MOUNTED: [&str; 13] = [
+    "gcePersistentDisk",
+    "awsElasticBlockStore",
+    "glusterfs",
+    "nfs",
+    "rbd",
+    "quobyte",
+    "iscsi",
+    "cinder",
+    "cephfs",
+    "azureFile",
+    "vsphereVolume",
+    "azureDisk",
+    "photonPersistentDisk",
+];
+
 /// The references to secrets of a CSI volume that are looked at, in Kubernetes' order.
 const SECRETS: [&str; 4] = [
     "controllerPublishSecretRef",
@@ -48,6 +65,7 @@ const ONE_SOURCE: &str = "may not specify more than 1 volume type";
 pub(crate) const fn rules() -> Rules {
     Rules {
         default,
+        change_again: false,
         prepare_create: |volume| {
             let born = volume["metadata"]["creationTimestamp"].clone();
             fill::set(volume, "status", json!({"phase": "Pending", "lastPhaseTransitionTime": born}));
@@ -57,16 +75,27 @@ pub(crate) const fn rules() -> Rules {
             let Some(status) = fill::present(volume, "status") else { return };
             let since = "lastPhaseTransitionTime";
             let is_left = status.get(since).is_none_or(|time| time.is_null() || Some(time) == old.get(since));
-            if status.get("phase") != old.get("phase") && is_left {
-                status[since] = now.into();
+            if status.get("phase") != old.get("phase") {
+                if is_left {
+                    status[since] = now.into();
+                }
+            } else if status.get(since).is_none_or(Value::is_null)
+                && let Some(before) = old.get(since)
+            {
+                status[since] = before.clone();
             }
         },
-        again: Again::Object,
-        validate: |volume| Errors::of(|errors| check(&At::root(volume).get("spec"), errors)),
+        again: Again::ObjectTwice,
+        validate: |volume| {
+            Errors::of(|errors| {
+                let volume = At::root(volume);
+                check(&volume.get("spec"), errors);
+                check_mount_options(&volume, errors);
+            })
+        },
         validate_update: |new, old| {
             Errors::of(|errors| {
                 let (new, old) = (At::root(new).get("spec"), At::root(old).get("spec"));
-                check(&new, errors);
                 check_change(&new, &old, errors);
             })
         },
@@ -120,6 +149,16 @@ fn check(spec: &At<'_>, errors: &mut Errors) {
         if !spec.get("csi").is_set() {
             errors.required(&spec.get("csi"), "has to be specified when using volumeAttributesClassName");
         }
+    }
+}
+
+/// The annotation for mount options, where a volume is not mounted with any (`checkMountOption`).
+fn check_mount_options(volume: &At<'_>, errors: &mut Errors) {
+    const ANNOTATION: &str = "volume.beta.kubernetes.io/mount-options";
+    let (spec, annotations) = (volume.get("spec"), volume.dig(&["metadata", "annotations"]));
+    if annotations.entry(ANNOTATION).is_set() && !MOUNTED.iter().any(|source| spec.get(source).is_set()) {
+        let at = format!("{}.{ANNOTATION}", annotations.path);
+        errors.push(FieldError::forbidden(at, "may not specify mount options for this volume type"));
     }
 }
 
@@ -178,7 +217,7 @@ fn check_kind(spec: &At<'_>, kind: &str, source: &At<'_>, errors: &mut Errors) {
             let path = format!("{}.persistentDisk", spec.path);
             volumes::check_kind(kind, &At { path, ..source.clone() }, errors);
         }
-        "iscsi" => volumes::check_iscsi(source, "must be valid format", errors),
+        "iscsi" => volumes::check_iscsi(source, false, errors),
         "glusterfs" => {
             volumes::check_kind(kind, source, errors);
             let namespace = source.get("endpointsNamespace");

@@ -196,7 +196,7 @@ fn a_stateful_set_mounts_its_claims_and_changes_little() {
                 "/spec/updateStrategy",
                 json!({"type": "OnDelete", "rollingUpdate": {"partition": 1}}),
                 &[
-                    "spec.updateStrategy.rollingUpdate: Invalid value: {\"partition\":1}: only allowed for updateStrategy 'RollingUpdate'",
+                    "spec.updateStrategy.rollingUpdate: Invalid value: {\"Partition\":1,\"MaxUnavailable\":null}: only allowed for updateStrategy 'RollingUpdate'",
                 ],
             ),
             (
