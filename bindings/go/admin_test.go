@@ -98,8 +98,10 @@ func TestEveryFaultIsTakenAndTold(t *testing.T) {
 		kubewright.DropWatch{How: kubewright.ByReset},
 		kubewright.ExpireWatch{},
 		kubewright.RepeatWatch{},
+		kubewright.SkipWatch{},
 		kubewright.HoldWatch{For: 30 * time.Second},
 		kubewright.HoldWatch{},
+		kubewright.OldList{Revision: 7},
 	} {
 		rules = append(rules, kubewright.FaultRule{
 			Match: match, Fault: fault, Times: 4, After: 1, Every: 2, Probability: 0.5, Seed: ptr.To[uint64](7),

@@ -131,10 +131,19 @@ type ExpireWatch struct{}
 // RepeatWatch makes watches tell events twice.
 type RepeatWatch struct{}
 
+// SkipWatch makes watches leave events out, and tell those behind them.
+type SkipWatch struct{}
+
 // HoldWatch makes watches tell nothing, so that their client works on old state.
 type HoldWatch struct {
 	// For is how long, in cluster time. 0 is until the rule is removed.
 	For time.Duration
+}
+
+// OldList answers lists that take any state (resourceVersion 0) with an old one.
+type OldList struct {
+	// Revision is that of the old state.
+	Revision uint64 `json:"revision"`
 }
 
 func (Conflict) faultName() string        { return "conflict" }
@@ -145,7 +154,9 @@ func (Latency) faultName() string         { return "latency" }
 func (DropWatch) faultName() string       { return "dropWatch" }
 func (ExpireWatch) faultName() string     { return "expireWatch" }
 func (RepeatWatch) faultName() string     { return "repeatWatch" }
+func (SkipWatch) faultName() string       { return "skipWatch" }
 func (HoldWatch) faultName() string       { return "holdWatch" }
+func (OldList) faultName() string         { return "oldList" }
 
 type retryAfterJSON struct {
 	RetryAfter int64 `json:"retryAfter,omitempty"`
@@ -299,8 +310,12 @@ func readFault(data []byte) (Fault, error) {
 			return ExpireWatch{}, nil
 		case RepeatWatch{}.faultName():
 			return RepeatWatch{}, nil
+		case SkipWatch{}.faultName():
+			return SkipWatch{}, nil
 		case HoldWatch{}.faultName():
 			return readAs[HoldWatch](settings)
+		case OldList{}.faultName():
+			return readAs[OldList](settings)
 		}
 	}
 	return nil, fmt.Errorf("%s is no fault that this version of the module knows", data)

@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use kube::Client;
 use kubewright_cluster::{Builder, StartError};
@@ -11,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::faults::FaultInjector;
 use crate::history::ObjectId;
+use crate::ledger;
 use crate::operator;
 use crate::real::Real;
 
@@ -31,6 +33,9 @@ struct Inner {
     /// What the test has looked at last.
     looked: Mutex<Vec<ObjectId>>,
     injector: FaultInjector,
+    ledger: Arc<Mutex<ledger::Entries>>,
+    /// What operators come to may depend on what was before.
+    has_history: AtomicBool,
 }
 
 /// Where the cluster is.
@@ -68,6 +73,8 @@ impl Cluster {
             operators: Mutex::default(),
             looked: Mutex::default(),
             injector: FaultInjector::default(),
+            ledger: Arc::default(),
+            has_history: AtomicBool::default(),
         };
         Ok(Self { inner: Arc::new(inner), namespace: "default".into() })
     }
@@ -78,6 +85,8 @@ impl Cluster {
             operators: Mutex::default(),
             looked: Mutex::default(),
             injector: FaultInjector::default(),
+            ledger: Arc::default(),
+            has_history: AtomicBool::default(),
         };
         Self { inner: Arc::new(inner), namespace: namespace.into() }
     }
@@ -157,6 +166,21 @@ impl Cluster {
     /// What goes wrong in it by itself.
     pub(crate) fn injector(&self) -> &FaultInjector {
         &self.inner.injector
+    }
+
+    /// Effects that the test's fakes have noted.
+    pub(crate) fn entries(&self) -> &Arc<Mutex<ledger::Entries>> {
+        &self.inner.ledger
+    }
+
+    /// Says that what operators of this test come to may depend on what was before, and not only on what is asked for: such as on
+    /// what is kept when something shrinks. It is not compared then with what they make of the same objects from scratch.
+    pub fn may_depend_on_history(&self) {
+        self.inner.has_history.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn has_history(&self) -> bool {
+        self.inner.has_history.load(Ordering::Relaxed)
     }
 
     pub(crate) fn looked(&self) -> MutexGuard<'_, Vec<ObjectId>> {

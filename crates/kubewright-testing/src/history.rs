@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use jiff::{Timestamp, Unit};
 use kubewright_cluster::admin::RequestInfo;
-use kubewright_cluster::journal::Written;
+use kubewright_cluster::journal;
+use kubewright_recording::Reconcile;
 use kubewright_runtime::{Differences, Object};
 use kubewright_store::Happening;
 use serde_json::Value;
 
 use crate::Cluster;
+use crate::because::{Written, because};
 
 /// The most objects that a failure tells of.
 const MOST_SUBJECTS: usize = 4;
@@ -59,6 +61,9 @@ pub struct Write {
     pub user: String,
     /// The header `User-Agent` of the request, such as `web/1.0`.
     pub program: String,
+    /// In which reconcile of an operator it was made, and why that was, as `web reconciled default/a: ConfigMap default/a updated at 230`; empty where
+    /// that is not known: of several reconciles at the same moment it is the one of the object or of its controlling owner.
+    pub because: String,
     /// What it changed, each as `path: old -> new`; that it `came`, or `went`.
     pub changes: Vec<String>,
 }
@@ -71,12 +76,14 @@ impl Cluster {
     }
 
     fn history_of(&self, subject: ObjectId) -> History {
-        let is_meant = |one: &Written| *one.collection == *subject.collection && *one.key == *subject.key;
+        let is_meant =
+            |one: &journal::Written| *one.collection == *subject.collection && *one.key == *subject.key;
         let written = self
             .simulated()
             .and_then(|cluster| cluster.journal())
             .map(|journal| journal.written(is_meant))
             .unwrap_or_default();
+        let reconciles = self.admin().map(|admin| admin.reconciles_since(0).0).unwrap_or_default();
         let mut before: Option<Value> = None;
         let mut writes = Vec::new();
         for one in written {
@@ -89,8 +96,12 @@ impl Cluster {
                 }
                 (Happening::Modified, None) => vec!["it changed; what it was before is not kept".to_owned()],
             };
+            let because = one.by.as_ref().and_then(|by| {
+                let written = Written { user: &by.user, time: one.time, key: &one.key, object: &now };
+                because(&written, &reconciles).map(described)
+            });
             before = Some(now);
-            writes.push(Write::new(one.time, one.by.as_ref(), changes));
+            writes.push(Write::new(one.time, one.by.as_ref(), because.unwrap_or_default(), changes));
         }
         History { subject, writes }
     }
@@ -118,8 +129,14 @@ impl Cluster {
     }
 }
 
+/// A reconcile and its reasons, as one line.
+fn described(reconcile: &Reconcile) -> String {
+    let Reconcile { controller, key, reasons, .. } = reconcile;
+    format!("{controller} reconciled {key}: {reasons}")
+}
+
 impl Write {
-    fn new(time: Timestamp, by: Option<&Arc<RequestInfo>>, changes: Vec<String>) -> Self {
+    fn new(time: Timestamp, by: Option<&Arc<RequestInfo>>, because: String, changes: Vec<String>) -> Self {
         let (verb, user, program) = by.map_or_else(Default::default, |asked| {
             let space = if asked.subresource.is_empty() { "" } else { " " };
             (
@@ -128,7 +145,7 @@ impl Write {
                 asked.user_agent.clone(),
             )
         });
-        Self { time, verb, user, program, changes }
+        Self { time, verb, user, program, because, changes }
     }
 }
 
@@ -154,6 +171,9 @@ impl fmt::Display for Write {
             (_, "") => writeln!(f, "  {time:.3}  by the API server itself")?,
             ("", user) => writeln!(f, "  {time:.3}  {} by {user}", self.verb)?,
             (program, user) => writeln!(f, "  {time:.3}  {} by {program} as {user}", self.verb)?,
+        }
+        if !self.because.is_empty() {
+            writeln!(f, "      because {}", self.because)?;
         }
         self.changes.iter().try_for_each(|change| writeln!(f, "      {change}"))
     }

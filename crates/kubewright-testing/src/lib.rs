@@ -23,12 +23,14 @@
 //! [`Cluster`] is that of `kubewright-cluster` (to which it derefs, and whose other names are here too) with what tests
 //! need: [time](Cluster::advance), [objects](Cluster::get), [operators](Cluster::run).
 
+mod because;
 mod checks;
 mod cluster;
 mod conditions;
 pub mod faults;
 pub mod harness;
 mod history;
+mod ledger;
 mod line;
 mod log;
 mod objects;
@@ -52,6 +54,7 @@ pub use kubewright_cluster::{
 pub use cluster::Cluster;
 pub use conditions::Condition;
 pub use history::{History, Write};
+pub use ledger::Ledger;
 pub use log::Log;
 pub(crate) use operator::INSTALLER;
 pub use operator::{Deploy, Deployed, Program, Start};

@@ -7,8 +7,10 @@
 //! fails, and the one that fails.
 
 use std::collections::BTreeSet;
+use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use kubewright_cluster::recording::{Recording, Write};
 use parking_lot::Mutex;
@@ -16,6 +18,9 @@ use parking_lot::Mutex;
 use crate::Cluster;
 use crate::faults::FaultKind;
 use crate::harness::{RunReport, Termination, Test, Voice, under};
+
+/// How long a test is silent.
+const SILENCE: Duration = Duration::from_secs(10);
 
 /// What has come of some seeds.
 pub(crate) struct SeedsReport {
@@ -68,6 +73,7 @@ where
     let kinds = test.faults.kinds();
     let (next, lowest) = (AtomicU64::new(0), AtomicU64::new(number));
     let outcome = Mutex::new(SeedsReport { failing: None, first: None });
+    let progress = Mutex::new((0, machine_now()));
     let work = || {
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
@@ -75,6 +81,7 @@ where
                 return;
             }
             let run = under(test, seed, &kinds, Voice::Quiet, body);
+            print_progress(test, number, &progress);
             let mut outcome = outcome.lock();
             if run.failure.is_none() {
                 if seed == 0 {
@@ -93,6 +100,22 @@ where
         }
     });
     outcome.into_inner()
+}
+
+/// Says now and then how many seeds are done, past what the test runner keeps until a test has failed. This is for people: the machine's
+/// clock decides when.
+fn print_progress(test: &Test, number: u64, progress: &Mutex<(u64, Instant)>) {
+    let mut progress = progress.lock();
+    progress.0 += 1;
+    if progress.1.elapsed() >= SILENCE {
+        let _ = writeln!(io::stderr(), "{}: {} of {number} seeds", test.path(), progress.0);
+        progress.1 = machine_now();
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "people wait in the machine's time")]
+fn machine_now() -> Instant {
+    Instant::now()
 }
 
 /// The faults without any of which the body does not fail, as far as one run for each can tell.

@@ -5,23 +5,32 @@ use std::{collections::BTreeSet, fmt};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::meaning;
+
 /// How deep fields are looked for in a spec.
 const DEPTH: usize = 8;
 
-/// Change of one field of a sample.
+/// Value of one field of a sample.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct Change {
+pub struct Setting {
     /// Which sample, by its number.
     pub sample: usize,
     /// JSON pointer of the field.
     pub field: String,
     /// What it is set to, as JSON; none where it is taken away.
     pub value: Option<String>,
+}
+
+/// Change of a field of a sample, or of several at once.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Change {
+    /// What is set, one after the other.
+    pub settings: Vec<Setting>,
     /// Whether nobody would want this: the schema lets it through, and the operator may say no, but has to live on.
     pub is_hostile: bool,
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let field = self.field.trim_start_matches('/').replace('/', ".");
         match &self.value {
@@ -31,14 +40,69 @@ impl fmt::Display for Change {
     }
 }
 
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, setting) in self.settings.iter().enumerate() {
+            write!(f, "{}{setting}", if number == 0 { "" } else { " and " })?;
+        }
+        Ok(())
+    }
+}
+
 impl Change {
-    /// The object with the change.
+    /// One field is set, or taken away.
     #[must_use]
-    pub fn of(&self, object: &Value) -> Value {
-        let mut object = object.clone();
-        let value = self.value.as_ref().and_then(|text| serde_json::from_str(text).ok());
-        set(&mut object, &self.field, value);
-        object
+    pub fn one(sample: usize, field: impl Into<String>, value: Option<String>, is_hostile: bool) -> Self {
+        Self { settings: vec![Setting { sample, field: field.into(), value }], is_hostile }
+    }
+
+    /// All of these at once.
+    #[must_use]
+    pub fn together<'a>(changes: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut all = Self { settings: Vec::new(), is_hostile: false };
+        for change in changes {
+            all.settings.extend(change.settings.iter().cloned());
+            all.is_hostile |= change.is_hostile;
+        }
+        all
+    }
+
+    /// The sample of a number with the change.
+    #[must_use]
+    pub fn of(&self, number: usize, sample: &Value) -> Value {
+        let mut sample = sample.clone();
+        for setting in self.settings.iter().filter(|setting| setting.sample == number) {
+            let value = setting.value.as_ref().and_then(|text| serde_json::from_str(text).ok());
+            set(&mut sample, &setting.field, value);
+        }
+        sample
+    }
+
+    /// Whether it only takes away.
+    #[must_use]
+    pub fn takes_away(&self) -> bool {
+        self.settings.iter().all(|setting| setting.value.is_none())
+    }
+
+    /// Whether both set the same fields.
+    #[must_use]
+    pub fn is_of_same_fields(&self, other: &Self) -> bool {
+        let fields = |change: &Self| -> BTreeSet<(usize, String)> {
+            change.settings.iter().map(|setting| (setting.sample, setting.field.clone())).collect()
+        };
+        fields(self) == fields(other)
+    }
+
+    /// Whether a field of the one is a field of the other, or in it.
+    #[must_use]
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let is_in = |inner: &Setting, outer: &Setting| {
+            let rest = inner.field.strip_prefix(outer.field.as_str());
+            inner.sample == outer.sample && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let mut pairs =
+            self.settings.iter().flat_map(|one| other.settings.iter().map(move |other| (one, other)));
+        pairs.any(|(one, other)| is_in(one, other) || is_in(other, one))
     }
 }
 
@@ -106,7 +170,8 @@ pub fn changes(number: usize, sample: &Value, schema: &Value) -> Vec<Change> {
     let spec = &schema["properties"]["spec"];
     found.walk(spec, sample.get("spec"), "/spec", 0);
     let mut changes: Vec<Change> = found.changes.into_iter().map(|(_, change)| change).collect();
-    changes.sort_by_key(|change| (change.is_hostile, change.field.matches('/').count()));
+    let depth = |change: &Change| change.settings.iter().map(|one| one.field.matches('/').count()).max();
+    changes.sort_by_key(|change| (change.is_hostile, depth(change)));
     changes
 }
 
@@ -118,9 +183,9 @@ struct Found {
 impl Found {
     fn add(&mut self, field: &str, value: Option<&Value>, is_hostile: bool) {
         let value = value.map(Value::to_string);
-        let change = Change { sample: self.sample, field: field.to_owned(), value, is_hostile };
+        let change = Change::one(self.sample, field, value, is_hostile);
         let number = self.changes.len();
-        if self.changes.iter().all(|(_, known)| known.field != change.field || known.value != change.value) {
+        if self.changes.iter().all(|(_, known)| known.settings != change.settings) {
             self.changes.insert((number, change));
         }
     }
@@ -134,7 +199,8 @@ impl Found {
             (Some("object"), Some(Value::Object(entries))) => self.entries(schema, entries, path),
             (Some("array"), Some(Value::Array(items))) => self.items(schema, items, path, depth),
             (_, Some(value)) => {
-                for other in others(schema, value) {
+                let name = path.rsplit('/').find(|part| part.parse::<usize>().is_err()).unwrap_or_default();
+                for other in others(name, schema, value) {
                     self.add(path, Some(&other), false);
                 }
                 for other in hostile(schema, value) {
@@ -149,6 +215,9 @@ impl Found {
         let required = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
         for (name, field) in schema["properties"].as_object().into_iter().flatten() {
             let path = format!("{path}/{}", escaped(name));
+            if let Some(value) = meaning::unschedulable(name, field) {
+                self.add(&path, Some(&value), true);
+            }
             match now.and_then(|now| now.get(name)) {
                 Some(value) => {
                     self.walk(field, Some(value), &path, depth + 1);
@@ -157,7 +226,7 @@ impl Found {
                     }
                 }
                 None if depth < 2 => {
-                    if let Some(value) = example(field, 0) {
+                    if let Some(value) = meaning::example(name, field).or_else(|| example(field, 0)) {
                         self.add(&path, Some(&value), false);
                     }
                 }
@@ -189,7 +258,7 @@ impl Found {
         }
         let more = items
             .last()
-            .map(|item| different(&schema["items"], item))
+            .map(|item| different(path.rsplit('/').next().unwrap_or_default(), &schema["items"], item))
             .or_else(|| example(&schema["items"], 0));
         if let Some(more) = more.filter(|more| (items.len() as u64) < most && !items.contains(more)) {
             let mut items = items.to_vec();
@@ -203,7 +272,7 @@ impl Found {
 }
 
 /// An item like another, but for its first text.
-fn different(schema: &Value, item: &Value) -> Value {
+fn different(called: &str, schema: &Value, item: &Value) -> Value {
     match item {
         Value::Object(fields) => {
             let mut fields = fields.clone();
@@ -214,16 +283,16 @@ fn different(schema: &Value, item: &Value) -> Value {
                 .or_else(|| fields.iter().find(|(_, value)| value.is_string()).map(|(name, _)| name.clone()));
             if let Some(name) = first {
                 let schema = &schema["properties"][&name];
-                fields.entry(name).and_modify(|value| *value = different(schema, value));
+                fields.entry(name.clone()).and_modify(|value| *value = different(&name, schema, value));
             }
             Value::Object(fields)
         }
-        value => others(schema, value).into_iter().next().unwrap_or_else(|| value.clone()),
+        value => others(called, schema, value).into_iter().next().unwrap_or_else(|| value.clone()),
     }
 }
 
-/// Other values of a field that somebody may want.
-fn others(schema: &Value, now: &Value) -> Vec<Value> {
+/// Other values of a field that somebody may want, by its name, its schema and what it is now.
+fn others(name: &str, schema: &Value, now: &Value) -> Vec<Value> {
     if let Some(all) = schema["enum"].as_array() {
         return all.iter().filter(|one| *one != now).cloned().collect();
     }
@@ -239,7 +308,8 @@ fn others(schema: &Value, now: &Value) -> Vec<Value> {
             near.dedup();
             near.into_iter().map(Value::from).collect()
         }
-        Value::String(now) => near(now).map(Value::from).into_iter().collect(),
+        Value::String(now) => meaning::others(name, schema, now)
+            .unwrap_or_else(|| near(now).map(Value::from).into_iter().collect()),
         _ => Vec::new(),
     }
 }
@@ -389,13 +459,32 @@ mod tests {
     fn a_change_is_made_where_its_pointer_leads_to() {
         let object = json!({"spec": {"list": [{"a": 1}], "map": {"x/y": 1}}});
         let change = |field: &str, value: Option<&str>| {
-            let value = value.map(str::to_owned);
-            Change { sample: 0, field: field.to_owned(), value, is_hostile: false }.of(&object)["spec"]
-                .clone()
+            Change::one(0, field, value.map(str::to_owned), false).of(0, &object)["spec"].clone()
         };
         assert_eq!(change("/spec/list/0/a", Some("2")), json!({"list": [{"a": 2}], "map": {"x/y": 1}}));
         assert_eq!(change("/spec/map/x~1y", None), json!({"list": [{"a": 1}], "map": {}}));
         assert_eq!(change("/spec/new/deep", Some("true"))["new"], json!({"deep": true}));
         assert_eq!(change("/spec/list/7/a", Some("2")), object["spec"]);
+    }
+
+    #[test]
+    fn several_changes_are_made_at_once_each_of_its_sample() {
+        let one = Change::one(0, "/spec/a", Some("2".to_owned()), false);
+        let other = Change::one(1, "/spec/b", None, false);
+        let both = Change::together([&one, &other]);
+        assert_eq!(both.to_string(), "spec.a=2 and no spec.b");
+        let sample = json!({"spec": {"a": 1, "b": 1}});
+        assert_eq!(both.of(0, &sample)["spec"], json!({"a": 2, "b": 1}));
+        assert_eq!(both.of(1, &sample)["spec"], json!({"a": 1}));
+        assert_eq!(Change::together([&one]), one);
+    }
+
+    #[test]
+    fn a_field_overlaps_with_what_is_in_it_and_with_nothing_beside_it() {
+        let change = |sample, field: &str| Change::one(sample, field, None, false);
+        assert!(change(0, "/spec/a").overlaps(&change(0, "/spec/a/b")));
+        assert!(change(0, "/spec/a/b").overlaps(&change(0, "/spec/a")));
+        assert!(!change(0, "/spec/a").overlaps(&change(0, "/spec/ab")));
+        assert!(!change(0, "/spec/a").overlaps(&change(1, "/spec/a")));
     }
 }

@@ -52,6 +52,8 @@ pub enum Check {
     BackOff,
     /// The state is another than that of a run in which nothing went wrong.
     State,
+    /// The same, and there is an explanation: the status says that it is not done, or pods were asked, which are simulated.
+    ExplainedState,
     /// A sample that is deleted stays.
     Deletion,
     /// What was made for a sample stays behind when the sample is gone.
@@ -62,6 +64,8 @@ pub enum Check {
     StatusAhead,
     /// A program that starts anew writes, and nothing has changed.
     Restart,
+    /// A program that reads an old state deletes what is wanted.
+    OldState,
     /// It writes what is there already.
     NoOp,
     /// An object of the operator that somebody deletes does not come back.
@@ -78,7 +82,7 @@ pub enum Check {
 
 impl Check {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::Crash,
         Self::Rest,
         Self::FailsAtRest,
@@ -88,11 +92,13 @@ impl Check {
         Self::HotLoop,
         Self::BackOff,
         Self::State,
+        Self::ExplainedState,
         Self::Deletion,
         Self::Leak,
         Self::ObservedGeneration,
         Self::StatusAhead,
         Self::Restart,
+        Self::OldState,
         Self::NoOp,
         Self::Drift,
         Self::FieldDrift,
@@ -114,11 +120,13 @@ impl Check {
             Self::HotLoop => "hot-loop",
             Self::BackOff => "back-off",
             Self::State => "state",
+            Self::ExplainedState => "explained-state",
             Self::Deletion => "deletion",
             Self::Leak => "leak",
             Self::ObservedGeneration => "observed-generation",
             Self::StatusAhead => "status-ahead",
             Self::Restart => "restart",
+            Self::OldState => "old-state",
             Self::NoOp => "no-op",
             Self::Drift => "drift",
             Self::FieldDrift => "field-drift",
@@ -141,11 +149,13 @@ impl Check {
             Self::HotLoop => "it does not ask without a pause",
             Self::BackOff => "what fails is tried again with a back-off",
             Self::State => "the state it ends in is a function of what was asked for",
+            Self::ExplainedState => "what is not done as asked for is done, or the status says so",
             Self::Deletion => "everything can be deleted",
             Self::Leak => "what it made for an object goes with it",
             Self::ObservedGeneration => "observedGeneration is the current generation at rest",
             Self::StatusAhead => "the status is not ahead of what was done",
             Self::Restart => "after a restart at rest nothing is left to do",
+            Self::OldState => "an old state that it reads does not make it delete what is wanted",
             Self::NoOp => "it does not write what is there already",
             Self::Drift => "an object that somebody deletes comes back",
             Self::FieldDrift => "a field that somebody changes is set again",
@@ -159,12 +169,18 @@ impl Check {
     #[must_use]
     pub fn severity(self) -> Severity {
         match self {
-            Self::UnusedRights | Self::NoOp | Self::FieldDrift | Self::LaxSchema => Severity::Note,
-            Self::Additions | Self::Drift | Self::Restart | Self::HotLoop | Self::Strangers => {
+            Self::UnusedRights | Self::FieldDrift | Self::LaxSchema | Self::ExplainedState => Severity::Note,
+            Self::Additions | Self::Drift | Self::Restart | Self::HotLoop | Self::NoOp | Self::Strangers => {
                 Severity::Warning
             }
             _ => Severity::Error,
         }
+    }
+
+    /// Whether it costs requests alone: it is told, and no trial fails by it.
+    #[must_use]
+    pub fn is_of_cost(self) -> bool {
+        self == Self::NoOp
     }
 }
 
@@ -246,12 +262,35 @@ impl Findings {
         let mut all: Vec<Folded> = self.0.values().cloned().collect();
         for one in &mut all {
             one.is_known = known.contains(&one.key());
-            // What comes once in three runs may be the machine's.
-            if matches!(one.seen, (1, 3..)) {
+            // What comes once in three runs, and in no other plan, may be the machine's.
+            if matches!(one.seen, (1, 3..)) && one.plans.len() < 2 {
                 one.severity = one.severity.min(Severity::Warning);
             }
         }
         all.sort_by_key(|one| (one.is_known, std::cmp::Reverse(one.severity), one.finding.check));
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Step;
+
+    #[test]
+    fn what_comes_once_in_three_runs_is_an_error_where_another_plan_shows_it_too() {
+        let finding = Finding {
+            check: Check::Deletion,
+            subject: "pages".to_owned(),
+            message: String::new(),
+            differences: Vec::new(),
+            timeline: Vec::new(),
+        };
+        let plan = |name: &str| Plan::new(name, [Step::create()]);
+        let mut findings = Findings::default();
+        findings.add(&plan("kill/create/1"), None, &finding, (1, 3));
+        assert_eq!(findings.folded(&[])[0].severity, Severity::Warning);
+        findings.add(&plan("kill/create/2"), None, &finding, (1, 1));
+        assert_eq!(findings.folded(&[])[0].severity, Severity::Error);
     }
 }

@@ -21,6 +21,8 @@ pub struct Known {
     pub unfulfilled: BTreeSet<Desired>,
     /// What the operator makes for itself, without a sample.
     pub own: BTreeSet<ObjectId>,
+    /// Whether its webhooks are called.
+    pub has_webhooks: bool,
 }
 
 impl Known {
@@ -107,12 +109,7 @@ mod tests {
     fn what_comes_of_a_change_that_is_not_fulfilled_is_not_expected_of_others() {
         let mut known = Known::of(vec![ObjectId::new("g/pages", "a")]);
         known.learn(&story(Plan::new("plain", [Step::create()]), &[true]));
-        let change = |value: &str| Change {
-            sample: 0,
-            field: "/spec/size".to_owned(),
-            value: Some(value.to_owned()),
-            is_hostile: false,
-        };
+        let change = |value: &str| Change::one(0, "/spec/size", Some(value.to_owned()), false);
         known.learn(&story(planner::fresh(&change("2")), &[true]));
         known.learn(&story(planner::fresh(&change("nonsense")), &[false]));
         let desired = |value: &str| Desired::Changed(change(value));

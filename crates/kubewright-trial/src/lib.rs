@@ -11,6 +11,7 @@ pub mod change;
 pub mod finding;
 pub mod judge;
 pub mod known;
+mod meaning;
 pub mod plan;
 pub mod planner;
 pub mod report;

@@ -19,6 +19,43 @@ pub enum Desired {
     Nothing,
 }
 
+/// How a node is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NodeLoss {
+    /// The node is deleted, and its pods with it, as the pod garbage collector does it later. It comes back after some seconds.
+    Deleted,
+    /// Its kubelet is silent for some seconds: its Lease is over, nobody knows how it is, and its pods are not ready.
+    NotReady,
+    /// It is cordoned and its pods are evicted; after some seconds it takes pods again.
+    Drained,
+}
+
+impl NodeLoss {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Deleted, Self::NotReady, Self::Drained];
+
+    /// As plans are called.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Deleted => "deleted",
+            Self::NotReady => "not-ready",
+            Self::Drained => "drained",
+        }
+    }
+
+    /// What happens to the node, in words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Deleted => "is deleted with its pods, and comes back",
+            Self::NotReady => "is not ready for some seconds, with a Lease that is over",
+            Self::Drained => "is drained by evictions, and takes pods again",
+        }
+    }
+}
+
 /// What is done in a step.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -41,6 +78,13 @@ pub enum Act {
     Occupy(ObjectId, Value),
     /// The program is killed, and started again.
     Restart,
+    /// The same, and its first lists show the samples as they were right after the act of an earlier step, as an API server that lags
+    /// would: the so-manieth step, from 0.
+    RestartInThePast(usize),
+    /// The watches of the program on an object's kind end with 410, so that it lists anew.
+    Relist(ObjectId),
+    /// A node is lost on which there are pods of the samples; a seed says which.
+    LoseNode(NodeLoss, u64),
     /// Nothing.
     Wait,
 }
@@ -139,6 +183,8 @@ pub enum Disturbance {
     Kill(u64),
     /// The same, and before it is started again this happens. With 0 it is away before the act, and this happens first.
     KillAnd(u64, Box<Act>),
+    /// A second replica waits for its Lease; the first is killed after so many of its writes, and the second takes over.
+    TakeOver(u64),
     /// One write, the so-manieth, meets a fault of writes.
     OneWrite(Fault, u64),
     /// A fault for some seconds, on one resource (`<group>/<plural>`) or on all; a seed says which requests it strikes, without it
@@ -146,6 +192,10 @@ pub enum Disturbance {
     Fault(Fault, Option<String>, Option<u64>),
     /// A quota of the namespaces lets no object of a resource (`<group>/<plural>`) be created for some seconds.
     Quota(String),
+    /// Another act comes before that of the step, and the watches of the program leave out what it writes.
+    Unseen(Box<Act>),
+    /// The webhooks of the program cannot be called for some seconds. Users whom that refuses something ask again later.
+    WebhooksDown,
 }
 
 /// One act, and what goes wrong while the operator answers it.
@@ -176,6 +226,30 @@ impl Step {
     #[must_use]
     pub fn delete() -> Self {
         Self::new(Act::DeleteSamples, Desired::Nothing)
+    }
+
+    /// Whether the program meets faults of the server in it: what it is told is wrong, late or old.
+    #[must_use]
+    pub fn meets_faults(&self) -> bool {
+        let is_fault = |disturbance: &Disturbance| {
+            matches!(
+                disturbance,
+                Disturbance::Fault(..)
+                    | Disturbance::OneWrite(..)
+                    | Disturbance::Quota(_)
+                    | Disturbance::WebhooksDown
+            )
+        };
+        matches!(self.act, Act::RestartInThePast(_)) || self.disturbance.as_ref().is_some_and(is_fault)
+    }
+
+    /// What somebody does to the objects of the operator in it.
+    #[must_use]
+    pub fn meddling(&self) -> &Act {
+        match &self.disturbance {
+            Some(Disturbance::Unseen(act)) => act,
+            _ => &self.act,
+        }
     }
 
     /// While something goes wrong.
@@ -214,7 +288,7 @@ impl Plan {
     /// Whether something goes wrong in it.
     #[must_use]
     pub fn has_fault(&self) -> bool {
-        self.steps.iter().any(|step| step.disturbance.is_some())
+        self.steps.iter().any(|step| step.disturbance.is_some() || step.meets_faults())
     }
 }
 
@@ -234,6 +308,17 @@ impl fmt::Display for Act {
             }
             Self::Occupy(id, _) => write!(f, "somebody else has made {id}"),
             Self::Restart => f.write_str("the program is killed and started again"),
+            Self::RestartInThePast(step) => write!(
+                f,
+                "the program is killed and started again, and reads the samples first as they were after step {}",
+                step + 1
+            ),
+            Self::Relist(id) => {
+                write!(f, "the program's watches of {} end with 410, and it lists anew", id.resource())
+            }
+            Self::LoseNode(loss, seed) => {
+                write!(f, "a node with pods of the samples {} (seed {seed})", loss.words())
+            }
             Self::Wait => f.write_str("nothing is done"),
         }
     }
@@ -248,9 +333,14 @@ impl fmt::Display for Disturbance {
             Self::KillAnd(writes, act) => {
                 write!(f, "killed after write {writes}, then {act}, then it is started again")
             }
+            Self::TakeOver(writes) => {
+                write!(f, "killed after write {writes}, and a second replica that waited takes over")
+            }
             Self::Quota(resource) => {
                 write!(f, "a quota allows no {} for some seconds", crate::story::resource(resource))
             }
+            Self::Unseen(act) => write!(f, "before that, and unseen by the program's watches, {act}"),
+            Self::WebhooksDown => f.write_str("its webhooks cannot be called for some seconds"),
             Self::OneWrite(Fault::LateAnswer, number) => write!(f, "the answer to write {number} is lost"),
             Self::OneWrite(_, number) => write!(f, "write {number} fails with 500"),
             Self::Fault(fault, resource, seed) => {

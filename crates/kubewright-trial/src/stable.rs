@@ -1,6 +1,9 @@
 //! What of an object is the same in each run: without what the server and the clock give it.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    net::{Ipv4Addr, SocketAddrV4},
+};
 
 use serde_json::{Map, Value};
 
@@ -19,9 +22,12 @@ const ANNOTATIONS: [&str; 2] =
     ["deployment.kubernetes.io/revision", "deprecated.daemonset.template.generation"];
 /// What the server allots to Services.
 const ALLOTTED: [&str; 5] = ["clusterIP", "clusterIPs", "healthCheckNodePort", "nodePort", "ipFamilies"];
-/// What stands for a time, and for a uid of an object that is not known.
+/// How the name of the volume begins that the admission plugin ServiceAccount adds to pods.
+const TOKEN_VOLUME: &str = "kube-api-access-";
+/// What stands for a time, for a uid of an object that is not known, and for an address.
 const TIME: &str = "<time>";
 const UID: &str = "<uid>";
+const ADDRESS: &str = "<address>";
 
 /// An object without what differs from run to run; `uid_of` says what stands for a uid.
 #[must_use]
@@ -38,16 +44,22 @@ pub fn without_volatile(object: &Value, has_status: bool, uid_of: &dyn Fn(&str) 
     }
     match object["kind"].as_str() {
         Some("Service") => without_allotted(&mut object["spec"]),
-        Some("PersistentVolumeClaim" | "Pod") => drop(object["spec"].as_object_mut().map(|spec| {
-            spec.remove("volumeName");
-            spec.remove("nodeName");
-        })),
+        Some("PersistentVolumeClaim") => {
+            drop(object["spec"].as_object_mut().map(|spec| spec.remove("volumeName")));
+        }
+        Some("Pod") => {
+            object["spec"].as_object_mut().map(|spec| spec.remove("nodeName"));
+            same_token_volumes(&mut object["spec"]);
+        }
         _ => {}
     }
     if !has_status && object.get("status").is_some() {
         object.as_object_mut().map(|object| object.remove("status"));
     }
     same_words(&mut object, uid_of);
+    if let Some(status) = object.get_mut("status") {
+        same_addresses(status);
+    }
     object
 }
 
@@ -64,6 +76,16 @@ fn without_allotted(spec: &mut Value) {
     }
 }
 
+/// The volume with the token of a pod's service account has a name that the server makes up.
+fn same_token_volumes(value: &mut Value) {
+    match value {
+        Value::String(text) if text.starts_with(TOKEN_VOLUME) => TOKEN_VOLUME.clone_into(text),
+        Value::Array(items) => items.iter_mut().for_each(same_token_volumes),
+        Value::Object(fields) => fields.values_mut().for_each(same_token_volumes),
+        _ => {}
+    }
+}
+
 /// Times and uids in texts become the same words in each run.
 fn same_words(value: &mut Value, uid_of: &dyn Fn(&str) -> Option<String>) {
     match value {
@@ -71,6 +93,25 @@ fn same_words(value: &mut Value, uid_of: &dyn Fn(&str) -> Option<String>) {
         Value::String(text) if is_uid(text) => *text = uid_of(text).unwrap_or_else(|| UID.to_owned()),
         Value::Array(items) => items.iter_mut().for_each(|item| same_words(item, uid_of)),
         Value::Object(fields) => fields.values_mut().for_each(|field| same_words(field, uid_of)),
+        _ => {}
+    }
+}
+
+/// Which pod has which address differs from run to run; those of the cluster are in 10.0.0.0/8.
+fn same_addresses(value: &mut Value) {
+    let is_allotted = |address: Ipv4Addr| address.octets()[0] == 10;
+    match value {
+        Value::String(text) => {
+            if text.parse().is_ok_and(is_allotted) {
+                ADDRESS.clone_into(text);
+            } else if let Ok(socket) = text.parse::<SocketAddrV4>()
+                && is_allotted(*socket.ip())
+            {
+                *text = format!("{ADDRESS}:{}", socket.port());
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(same_addresses),
+        Value::Object(fields) => fields.values_mut().for_each(same_addresses),
         _ => {}
     }
 }
@@ -151,5 +192,31 @@ mod tests {
             (named(vec![pod("p-x7", "b"), pod("p-k2", "a")]), named(vec![pod("p-a", "a"), pod("p-z", "b")]));
         assert_eq!(one, other);
         assert_eq!((&one[0].1["metadata"]["name"], &one[0].1["spec"]["image"]), (&json!("p-1"), &json!("a")));
+    }
+
+    #[test]
+    fn the_volume_of_a_pods_token_is_the_same_in_each_run() {
+        let pod = |name: &str| {
+            let mount = json!({"name": name, "mountPath": "/var/run/secrets"});
+            let spec = json!({"nodeName": name, "volumes": [{"name": name}, {"name": "data"}],
+                "containers": [{"name": "a", "volumeMounts": [mount]}]});
+            without_volatile(&json!({"kind": "Pod", "metadata": {}, "spec": spec}), false, &|_| None)
+        };
+        assert_eq!(pod("kube-api-access-m8b2f"), pod("kube-api-access-gzgqx"));
+        assert_eq!(pod("kube-api-access-m8b2f")["spec"]["volumes"][1]["name"], "data");
+    }
+
+    #[test]
+    fn addresses_of_pods_in_a_status_are_the_same_in_each_run() {
+        let pod = |address: &str| {
+            let object = json!({"kind": "Node", "spec": {"bind": address},
+                "status": {"podIP": address, "peers": [format!("{address}:6379")], "version": "1.2.3.4"}});
+            without_volatile(&object, true, &|_| None)
+        };
+        let (one, other) = (pod("10.128.0.1"), pod("10.128.0.8"));
+        assert_eq!(one["status"], other["status"]);
+        assert_eq!(one["status"]["peers"][0], "<address>:6379");
+        assert_eq!(one["status"]["version"], "1.2.3.4");
+        assert_ne!(one["spec"], other["spec"]);
     }
 }

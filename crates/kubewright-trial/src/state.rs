@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kubewright_meta::quantity::Quantity;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -17,7 +18,14 @@ const DOMAIN: &str = "trial.kubewright.dev/";
 /// The owner that the trial gives to objects.
 pub const OWNER: &str = "trial-owner";
 
-/// The objects that the program wrote and the samples, each as it is at a moment. Generated names are numbers.
+/// Claims of StatefulSets: what was kept in them is what users miss most.
+pub(crate) const CLAIMS: &str = "/persistentvolumeclaims";
+/// Is there in a claim that a built-in controller has made.
+pub(crate) const OF_CLUSTER: &str = "<made by the cluster>";
+/// What a claim asks for.
+const STORAGE: &str = "/spec/resources/requests/storage";
+
+/// The objects that the program wrote, the samples, and claims, each as it is at a moment. Generated names are numbers.
 pub type State = BTreeMap<ObjectId, Value>;
 
 /// The state after writes, of which the first is the first of the run. Of objects of built-in kinds the status is left out, as nobody
@@ -51,7 +59,9 @@ pub fn state(writes: &[Write], samples: &[ObjectId]) -> State {
                 .map_or_else(|| format!("<uid of an earlier {id}>"), |id| format!("<uid of {id}>")),
         )
     };
-    let there = last.iter().filter(|(id, write)| theirs.contains(*id) && is_there(write));
+    let there = last
+        .iter()
+        .filter(|(id, write)| (theirs.contains(*id) || id.collection == CLAIMS) && is_there(write));
     let mut objects: Vec<(String, Value)> = there
         .map(|(id, write)| {
             let is_sample = samples.contains(*id);
@@ -60,6 +70,12 @@ pub fn state(writes: &[Write], samples: &[ObjectId]) -> State {
             relate_generations(&mut object, write.object["metadata"]["generation"].as_i64());
             sort_conditions(&mut object);
             remove_additions(&mut object);
+            if is_sample {
+                remove_zeros(&mut object["spec"]);
+            }
+            if !theirs.contains(*id) {
+                object[OF_CLUSTER] = true.into();
+            }
             (id.collection.clone(), object)
         })
         .collect();
@@ -91,6 +107,21 @@ fn relate_generations(value: &mut Value, generation: Option<i64>) {
             }
         }
         Value::Array(items) => items.iter_mut().for_each(|item| relate_generations(item, Some(generation))),
+        _ => {}
+    }
+}
+
+/// Removes what a program in Go leaves out when it writes a sample back: `false`, `0` and `""`.
+fn remove_zeros(value: &mut Value) {
+    let is_zero = |value: &Value| {
+        *value == Value::Bool(false) || value.as_i64() == Some(0) || value.as_str() == Some("")
+    };
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, field| !is_zero(field));
+            fields.values_mut().for_each(remove_zeros);
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_zeros),
         _ => {}
     }
 }
@@ -175,8 +206,14 @@ impl Volatile {
         self.places.iter()
     }
 
-    /// Whether a place is below one that differs by itself.
-    fn has(&self, id: &ObjectId, field: &str) -> bool {
+    /// Whether something in an object differs by itself, such as a generated password.
+    pub(crate) fn is_in(&self, id: &ObjectId) -> bool {
+        self.places.iter().any(|(known, field)| known == id && !field.is_empty())
+    }
+
+    /// Whether a place is one that differs by itself, or below one.
+    #[must_use]
+    pub fn has(&self, id: &ObjectId, field: &str) -> bool {
         self.places.iter().any(|(known, place)| {
             known == id
                 && field
@@ -194,7 +231,7 @@ pub fn differences(expected: &State, reached: &State, volatile: &Volatile) -> Ve
     for id in ids {
         let (one, other) = (expected.get(id), reached.get(id));
         let mut place = |field: &str, expected: Option<&Value>, reached: Option<&Value>| {
-            if !volatile.has(id, field) {
+            if !volatile.has(id, field) && !is_of_claims(id, field, expected, reached) {
                 found.push(Difference {
                     id: id.clone(),
                     field: field.to_owned(),
@@ -205,17 +242,36 @@ pub fn differences(expected: &State, reached: &State, volatile: &Volatile) -> Ve
         };
         match (one, other) {
             (Some(one), Some(other)) => compare(one, other, "", &mut place),
+            // A StatefulSet leaves its claims where it is made smaller.
+            (None, Some(other)) if other[OF_CLUSTER] == true => {}
             (one, other) => place("", one, other),
         }
     }
     found
 }
 
+/// Whether a difference is one of claims that no program can help: who made it, and that it cannot become smaller.
+fn is_of_claims(id: &ObjectId, field: &str, expected: Option<&Value>, reached: Option<&Value>) -> bool {
+    let amount = |value: Option<&Value>| value.and_then(Quantity::of);
+    id.collection == CLAIMS
+        && (field.strip_prefix('/') == Some(OF_CLUSTER)
+            || field == STORAGE && amount(reached) > amount(expected))
+}
+
+/// Whether a value says nothing: a map does not in whose fields there is nothing either.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
+        Value::Object(fields) => fields.values().all(is_empty),
+        _ => false,
+    }
+}
+
+/// Whether two values are quantities that are only written otherwise: a program in Go writes `2` for `2000m`.
+fn is_same_amount(one: &Value, other: &Value) -> bool {
+    match (Quantity::of(one), Quantity::of(other)) {
+        (Some(one), Some(other)) => one == other,
         _ => false,
     }
 }
@@ -243,7 +299,7 @@ fn compare(one: &Value, other: &Value, path: &str, found: &mut Found<'_>) {
                 compare(one, other, &format!("{path}/{place}"), found);
             }
         }
-        _ if one != other => found(path, Some(one), Some(other)),
+        _ if one != other && !is_same_amount(one, other) => found(path, Some(one), Some(other)),
         _ => {}
     }
 }
@@ -329,11 +385,57 @@ mod tests {
     }
 
     #[test]
+    fn a_zero_in_the_spec_of_a_sample_is_as_good_as_absent() {
+        let id = ObjectId::new("/configmaps", "a/one");
+        let state = |spec: Value| {
+            let sample = map("one", "1", &json!({"spec": spec}));
+            state(&[write("a/one", Did::Create, Who::Trial, sample)], std::slice::from_ref(&id))
+        };
+        let zeros = json!({"on": false, "name": "", "list": [{"count": 0, "a": 1}]});
+        assert_eq!(state(zeros), state(json!({"list": [{"a": 1}]})));
+    }
+
+    #[test]
     fn what_is_empty_is_as_good_as_absent() {
         let state = |object: Value| State::from([(ObjectId::new("/pods", "a/b"), object)]);
         let (one, other) = (state(json!({"spec": {"list": [], "map": {}}})), state(json!({"spec": {}})));
         assert_eq!(differences(&one, &other, &Volatile::default()), []);
-        assert_eq!(differences(&state(json!({"a": 0})), &state(json!({})), &Volatile::default()).len(), 1);
+        let count =
+            |one: Value, other: Value| differences(&state(one), &state(other), &Volatile::default()).len();
+        assert_eq!(count(json!({"a": 0}), json!({})), 1);
+        assert_eq!(count(json!({"backend": {"external": {}}}), json!({})), 0);
+        assert_eq!(count(json!({"backend": {"external": {"name": "x"}}}), json!({})), 1);
+        assert_eq!(count(json!({"list": [{}]}), json!({})), 1);
+    }
+
+    #[test]
+    fn claims_of_stateful_sets_are_compared_and_may_be_more_and_larger() {
+        let claim = |name: &str, storage: &str| {
+            let more = json!({"spec": {"resources": {"requests": {"storage": storage}}}});
+            let mut write = write(&format!("a/{name}"), Did::Create, Who::Cluster, map(name, "1", &more));
+            CLAIMS.clone_into(&mut write.id.collection);
+            write
+        };
+        let state = |claims: &[(&str, &str)]| {
+            let writes: Vec<Write> = claims.iter().map(|(name, storage)| claim(name, storage)).collect();
+            state(&writes, &[])
+        };
+        let count = |one: &[(&str, &str)], other: &[(&str, &str)]| {
+            differences(&state(one), &state(other), &Volatile::default()).len()
+        };
+        assert_eq!(count(&[("d-0", "1Gi")], &[("d-0", "2Gi"), ("d-1", "1Gi")]), 0);
+        assert_eq!(count(&[("d-0", "2Gi")], &[("d-0", "1Gi")]), 1);
+        assert_eq!(count(&[("d-0", "1Gi")], &[]), 1);
+    }
+
+    #[test]
+    fn a_quantity_that_is_written_otherwise_is_the_same() {
+        let state = |amount: Value| State::from([(ObjectId::new("/pods", "a/b"), json!({"limit": amount}))]);
+        let count =
+            |one: Value, other: Value| differences(&state(one), &state(other), &Volatile::default()).len();
+        assert_eq!(count("2000m".into(), 2.into()), 0);
+        assert_eq!(count("1Gi".into(), "1024Mi".into()), 0);
+        assert_eq!(count("1Gi".into(), "1G".into()), 1);
     }
 
     #[test]

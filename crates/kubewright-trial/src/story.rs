@@ -153,6 +153,12 @@ impl Request {
         matches!(&*self.verb, "create" | "update" | "patch" | "delete" | "deletecollection")
     }
 
+    /// Whether it goes on to a pod, which answers it. A simulated one mostly cannot.
+    #[must_use]
+    pub fn goes_to_pod(&self) -> bool {
+        matches!(&*self.subresource, "exec" | "attach" | "portforward" | "proxy")
+    }
+
     /// Whether it is work, not upkeep or a review.
     #[must_use]
     pub fn is_work(&self) -> bool {
@@ -213,6 +219,42 @@ pub struct Life {
     pub tail: String,
 }
 
+/// The most lines in which a life says that it panicked.
+const PANICS: usize = 3;
+/// Where the frames of a stack are that say nothing of a program.
+const OF_LIBRARIES: [&str; 3] = ["/src/runtime/", "/sigs.k8s.io/controller-runtime", "/k8s.io/"];
+
+/// Lines in which a program says that it panicked; of a program in Go with the function that did.
+#[must_use]
+pub fn panics(said: &str) -> Vec<String> {
+    let is_panic = |line: &str| {
+        line.starts_with("panic: ")
+            || line.contains("Observed a panic")
+            || line.contains("panicked at")
+            || line.contains("Recovered from panic")
+            || line.contains("\"panic\":")
+    };
+    let lines: Vec<&str> = said.lines().collect();
+    let told = lines.iter().enumerate().filter(|(_, line)| is_panic(line)).take(PANICS);
+    let with_origin = told.map(|(number, line)| match origin(&lines[number + 1..]) {
+        Some(function) => format!("{} in {function}", line.trim()),
+        None => line.trim().to_owned(),
+    });
+    with_origin.collect()
+}
+
+/// The first function of a stack of Go that is the program's own.
+fn origin<'a>(stack: &[&'a str]) -> Option<&'a str> {
+    let is_own = |place: &str| {
+        place.starts_with('\t')
+            && place.contains(".go:")
+            && !OF_LIBRARIES.iter().any(|one| place.contains(one))
+    };
+    let frame = stack.windows(2).find(|pair| is_own(pair[1]))?;
+    let function = frame[0].rsplit_once('(').map_or(frame[0], |(function, _)| function);
+    Some(function.trim_start_matches("created by ").trim())
+}
+
 /// All that happened in a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Story {
@@ -246,5 +288,23 @@ impl Story {
     /// The requests between two moments.
     pub fn requests_in(&self, step: &Passed) -> impl Iterator<Item = &Request> {
         self.requests.iter().filter(move |one| one.at >= step.from && one.at <= step.until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_in_go_is_told_with_the_first_function_that_is_the_programs_own() {
+        let said = "started\npanic: nil pointer [recovered]\n\ngoroutine 1 [running]:\npanic({0x1, 0x2})\n\t/usr/go/src/runtime/panic.go:770 +0x132\n\
+            sigs.k8s.io/controller-runtime/pkg.(*C).Reconcile.func1()\n\t/go/sigs.k8s.io/controller-runtime@v0.1/a.go:1 +0x1\n\
+            redis/k8sutils.container({0xc0}, 0x1)\n\t/src/k8sutils/statefulset.go:12 +0x45\n";
+        assert_eq!(panics(said), ["panic: nil pointer [recovered] in redis/k8sutils.container"]);
+        assert_eq!(panics("all is well"), Vec::<String>::new());
+        assert_eq!(
+            panics("thread 'main' panicked at src/main.rs:1:2:"),
+            ["thread 'main' panicked at src/main.rs:1:2:"]
+        );
     }
 }

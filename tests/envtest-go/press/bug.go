@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Bug is one that operators have had; empty for none. They are those of crates/kubewright-testing/tests/it/mutants, and three more.
+// Bug is one that operators have had; empty for none. They are those of crates/kubewright-testing/tests/it/mutants, and some more.
 type Bug string
 
 // The bugs.
@@ -50,13 +50,28 @@ const (
 	MissingRight Bug = "missing-right"
 	// PanicsOnEmpty panics at an empty text, which the schema allows.
 	PanicsOnEmpty Bug = "panics-on-empty"
+	// DeletesByName cleans up what has the name of its own, though it may be that of a page that was made anew.
+	DeletesByName Bug = "deletes-by-name"
+	// OneFieldAtATime answers a change by the first field that it finds changed.
+	OneFieldAtATime Bug = "one-field-at-a-time"
+	// ConfirmedDeletes believes a deletion only where it has seen it, and not where the object was gone from a list.
+	ConfirmedDeletes Bug = "confirmed-deletes"
+	// ComparesSpecs looks at a page only if its spec is another than the one that it saw before.
+	ComparesSpecs Bug = "compares-specs"
+	// GivesUpOnRefusal takes it for final when the API server cannot do something.
+	GivesUpOnRefusal Bug = "gives-up-on-refusal"
+	// GivesUpOnUnready says for ever that a page is broken one of whose printers was not ready once.
+	GivesUpOnUnready Bug = "gives-up-on-unready"
+	// ReportsTheSame writes the status that is there already, each time that it looks.
+	ReportsTheSame Bug = "reports-the-same"
 )
 
 // Bugs are all of them.
 var Bugs = []Bug{
 	MissingOwner, CreateUnchecked, StatusFirst, LostUpdate, CleanupOnce, StaleRead, MissedDelete, HotLoop,
 	RetryWithoutEnd, AdoptsStrangers, SwallowedError, LateFinalizer, ForgetsOnRestart, WritesTheSame, ForgetsKey,
-	ForgetsChild, FightsInjector, StaleGeneration, MissingRight, PanicsOnEmpty,
+	ForgetsChild, FightsInjector, StaleGeneration, MissingRight, PanicsOnEmpty, DeletesByName,
+	OneFieldAtATime, ConfirmedDeletes, ComparesSpecs, GivesUpOnRefusal, GivesUpOnUnready, ReportsTheSame,
 }
 
 // Set reads a bug's name, as a flag.

@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	pressv1 "kubewright.dev/envtest-go/press/v1"
 )
@@ -56,7 +58,7 @@ func begin(bug Bug, spoilt interceptor.Funcs, objects ...client.Object) *world {
 			return c.Update(ctx, o, options...)
 		}
 	}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(page).WithObjects(append(objects, page)...).
+	c := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(page, &corev1.Pod{}).WithObjects(append(objects, page)...).
 		WithInterceptorFuncs(spoilt).Build()
 	w.Reconciler = &Reconciler{Client: c, Live: c, Ledger: "ledger", Bug: bug}
 	return w
@@ -94,6 +96,15 @@ func (w *world) is(key client.ObjectKey) bool {
 func (w *world) child() (child corev1.ConfigMap) {
 	must(w.Get(w.ctx, childKey, &child))
 	return child
+}
+
+// setReady says of the first printer of the page that it runs, and whether it is ready.
+func (w *world) setReady(ready corev1.ConditionStatus) {
+	var pod corev1.Pod
+	must(w.Get(w.ctx, client.ObjectKey{Namespace: helloKey.Namespace, Name: helloKey.Name + "-printer-0"}, &pod))
+	pod.Status.Phase = corev1.PodRunning
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
+	must(w.Status().Update(w.ctx, &pod))
 }
 
 func must(err error) {
@@ -283,6 +294,65 @@ var stories = map[Bug]func(Bug) string{
 		w := begin(bug, interceptor.Funcs{})
 		w.change(func(page *pressv1.Page) { page.Spec.Text = "" })
 		return symptom(w.pass() != nil, "a panic")
+	},
+	OneFieldAtATime: func(bug Bug) string {
+		w := begin(bug, interceptor.Funcs{})
+		must(w.pass())
+		w.change(func(page *pressv1.Page) { page.Spec.Text, page.Spec.Footer = "two", "the end" })
+		for range 2 {
+			must(w.pass())
+		}
+		return symptom(w.child().Data["text"] != "two" || w.child().Data["footer"] != "the end", "half of it is done")
+	},
+	ConfirmedDeletes: func(bug Bug) string {
+		w := begin(bug, interceptor.Funcs{})
+		gone := event.DeleteEvent{Object: &corev1.ConfigMap{}, DeleteStateUnknown: true}
+		return symptom(!w.ofChildren().Delete(gone), "a deletion is not looked at")
+	},
+	ComparesSpecs: func(bug Bug) string {
+		w := begin(bug, interceptor.Funcs{})
+		old, now := w.page(), w.page()
+		now.Generation += 2
+		seen := w.ofPages().Update(event.UpdateEvent{ObjectOld: &old, ObjectNew: &now})
+		return symptom(!seen, "a new generation is not looked at")
+	},
+	GivesUpOnRefusal: func(bug Bug) string {
+		refuse := func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error {
+			return apierrors.NewInternalError(errors.New("failed calling webhook"))
+		}
+		w := begin(bug, interceptor.Funcs{Update: refuse})
+		return symptom(errors.Is(w.pass(), reconcile.TerminalError(nil)), "it is not tried again")
+	},
+	GivesUpOnUnready: func(bug Bug) string {
+		w := begin(bug, interceptor.Funcs{})
+		w.HasPrinters = true
+		w.change(func(page *pressv1.Page) { page.Spec.Printers = 1 })
+		must(w.pass())
+		for _, ready := range []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionTrue} {
+			w.setReady(ready)
+			must(w.pass())
+		}
+		return symptom(w.page().Status.Broken, "it is broken for ever")
+	},
+	ReportsTheSame: func(bug Bug) string {
+		reports := 0
+		counted := func(ctx context.Context, c client.Client, part string, o client.Object, options ...client.SubResourceUpdateOption) error {
+			reports++
+			return c.SubResource(part).Update(ctx, o, options...)
+		}
+		w := begin(bug, interceptor.Funcs{SubResourceUpdate: counted})
+		for range 2 {
+			must(w.pass())
+		}
+		return symptom(reports > 1, "a pass at rest writes the status")
+	},
+	DeletesByName: func(bug Bug) string {
+		w := begin(bug, interceptor.Funcs{})
+		must(w.pass())
+		old := w.page()
+		old.UID = "0"
+		must(w.strike(w.ctx, &old))
+		return symptom(!w.is(entryKey), "the entry of another page is deleted")
 	},
 }
 

@@ -7,19 +7,24 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	pressv1 "kubewright.dev/envtest-go/press/v1"
 )
 
 const (
 	finalizer = "press.example/ledger"
+	// ofPage is the key of an entry that has the uid of its page.
+	ofPage = "page"
 	// pageLabel is on each child, with the name of its page.
 	pageLabel = "press.example/page"
 )
@@ -32,13 +37,29 @@ type Reconciler struct {
 	// Ledger is the namespace of the ledger.
 	Ledger string
 	Bug    Bug
+	// HasPrinters is whether pages are printed on pods.
+	HasPrinters bool
+	// Settle is for how long StaleRead waits after it has made something, so that its cache has it on most days.
+	Settle time.Duration
 
+	// made has when StaleRead made something for a page.
+	made sync.Map
 	// remembered has the pages that were entered since the start.
 	remembered sync.Map
+	// answered has the specs that OneFieldAtATime has answered, and what it made of them.
+	answered sync.Map
 }
 
 // Reconcile brings what is there of one page to what its spec asks for.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	result, err := r.pass(ctx, req)
+	if r.Bug == GivesUpOnRefusal && apierrors.IsInternalError(err) {
+		return result, reconcile.TerminalError(err)
+	}
+	return result, err
+}
+
+func (r *Reconciler) pass(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	var page pressv1.Page
 	if err := r.Get(ctx, req.NamespacedName, &page); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -64,6 +85,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.enter(ctx, &page); err != nil {
 		return ctrl.Result{}, err
 	}
+	if left := r.settling(&page); left > 0 {
+		return ctrl.Result{RequeueAfter: left}, nil
+	}
 	printed, err := r.print(ctx, &page)
 	if err != nil && r.Bug != SwallowedError {
 		return ctrl.Result{}, err
@@ -86,7 +110,12 @@ func (r *Reconciler) remove(ctx context.Context, page *pressv1.Page) error {
 // enter makes the page's entry in the ledger.
 func (r *Reconciler) enter(ctx context.Context, page *pressv1.Page) error {
 	entry := r.entry(page)
-	err := r.Get(ctx, client.ObjectKeyFromObject(entry), &corev1.ConfigMap{})
+	var found corev1.ConfigMap
+	err := r.Get(ctx, client.ObjectKeyFromObject(entry), &found)
+	if err == nil && found.Data[ofPage] != string(page.UID) {
+		found.Data = entry.Data
+		return r.Update(ctx, &found)
+	}
 	if client.IgnoreNotFound(err) != nil || err == nil {
 		return err
 	}
@@ -102,19 +131,36 @@ func (r *Reconciler) strike(ctx context.Context, page *pressv1.Page) error {
 	if _, known := r.remembered.Load(page.UID); !known && r.Bug == ForgetsOnRestart {
 		return nil
 	}
-	err := r.Delete(ctx, r.entry(page))
+	entry := r.entry(page)
 	if r.Bug == CleanupOnce {
-		return err
+		return r.Delete(ctx, entry)
 	}
-	return client.IgnoreNotFound(err)
+	var options []client.DeleteOption
+	if r.Bug != DeletesByName {
+		var found corev1.ConfigMap
+		if err := r.Live.Get(ctx, client.ObjectKeyFromObject(entry), &found); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		if found.Data[ofPage] != string(page.UID) {
+			return nil
+		}
+		options = append(options, client.Preconditions{UID: &found.UID, ResourceVersion: &found.ResourceVersion})
+	}
+	return client.IgnoreNotFound(r.Delete(ctx, entry, options...))
 }
 
 func (r *Reconciler) entry(page *pressv1.Page) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.Ledger, Name: page.Namespace + "." + page.Name}}
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.Ledger, Name: page.Namespace + "." + page.Name},
+		Data:       map[string]string{ofPage: string(page.UID)},
+	}
 }
 
 // print makes the page's ConfigMaps what they are to be; whether they are the page's.
 func (r *Reconciler) print(ctx context.Context, page *pressv1.Page) (bool, error) {
+	if r.Bug == OneFieldAtATime {
+		page = r.partly(page)
+	}
 	if r.Bug == MissingRight {
 		key := client.ObjectKey{Namespace: page.Namespace, Name: page.Name + "-key"}
 		if err := r.Live.Get(ctx, key, &corev1.Secret{}); client.IgnoreNotFound(err) != nil {
@@ -137,7 +183,10 @@ func (r *Reconciler) print(ctx context.Context, page *pressv1.Page) (bool, error
 		}
 		printed = printed && own
 	}
-	return printed, r.prune(ctx, page, wanted)
+	if err := r.prune(ctx, page, wanted); err != nil || !r.HasPrinters {
+		return printed, err
+	}
+	return printed, r.setUpPrinters(ctx, page)
 }
 
 // ensure makes or changes one child; false where it is somebody else's.
@@ -252,6 +301,7 @@ func (r *Reconciler) printPastTheCache(ctx context.Context, page *pressv1.Page) 
 	wanted := r.children(page)[0]
 	if len(found.Items) == 0 {
 		wanted.GenerateName, wanted.Name = wanted.Name+"-", ""
+		r.made.Store(page.UID, time.Now())
 		return r.Create(ctx, wanted)
 	}
 	changed := r.changed(&found.Items[0], wanted)
@@ -261,18 +311,62 @@ func (r *Reconciler) printPastTheCache(ctx context.Context, page *pressv1.Page) 
 	return r.Update(ctx, changed)
 }
 
+// settling is for how long the cache of StaleRead may not have yet what was made for the page.
+func (r *Reconciler) settling(page *pressv1.Page) time.Duration {
+	made, is := r.made.Load(page.UID)
+	if !is {
+		return 0
+	}
+	return r.Settle - time.Since(made.(time.Time))
+}
+
 // report writes the status if it is another than the one there is.
 func (r *Reconciler) report(ctx context.Context, page *pressv1.Page, ready bool) error {
 	status := pressv1.PageStatus{Ready: ready, ObservedGeneration: page.Generation}
+	if r.HasPrinters {
+		if err := r.look(ctx, page, &status); err != nil {
+			return err
+		}
+	}
 	if r.Bug == HotLoop {
 		status.Passes = page.Status.Passes + 1
 	}
 	if r.Bug == StaleGeneration && page.Status.ObservedGeneration != 0 {
 		status.ObservedGeneration = page.Status.ObservedGeneration
 	}
-	if status == page.Status {
+	if status == page.Status && r.Bug != ReportsTheSame {
 		return nil
 	}
 	page.Status = status
 	return r.Status().Update(ctx, page)
+}
+
+// answer is a spec that was answered, and what was made of it.
+type answer struct {
+	asked, made pressv1.PageSpec
+}
+
+// partly is the page as OneFieldAtATime sees it: with the first of the fields that have changed since it was asked last.
+func (r *Reconciler) partly(page *pressv1.Page) *pressv1.Page {
+	page = page.DeepCopy()
+	known, is := r.answered.Load(page.UID)
+	if !is {
+		r.answered.Store(page.UID, answer{asked: page.Spec, made: page.Spec})
+		return page
+	}
+	last := known.(answer)
+	made := last.made
+	switch asked := page.Spec; {
+	case asked.Text != last.asked.Text:
+		made.Text = asked.Text
+	case asked.Footer != last.asked.Footer:
+		made.Footer = asked.Footer
+	case !slices.Equal(asked.Languages, last.asked.Languages):
+		made.Languages = asked.Languages
+	case asked.Printers != last.asked.Printers:
+		made.Printers = asked.Printers
+	}
+	r.answered.Store(page.UID, answer{asked: page.Spec, made: made})
+	page.Spec = made
+	return page
 }

@@ -1,8 +1,11 @@
 //! Stand: a control plane of this process, and on it a program of somebody's, with what it needs.
 
+mod layout;
 pub(crate) mod manifests;
+pub(crate) mod past;
 mod ports;
 pub(crate) mod program;
+pub(crate) mod sources;
 pub(crate) mod webhooks;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -14,7 +17,7 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 use kubewright_cluster::{
-    Cluster, Endpoint, Secret,
+    Builder, Cluster, Endpoint, Secret,
     journal::{Journal, Written},
 };
 use kubewright_trial::story::is_upkeep;
@@ -31,24 +34,35 @@ use crate::{
 /// How many writes are kept, to see what the program made.
 const JOURNAL: usize = 100_000;
 
-/// A control plane with a node, and the way to it.
+/// Who makes simulated volumes.
+const PROVISIONER: &str = "simulated.kubewright.dev";
+
+/// A control plane, and the way to it.
 pub(crate) struct Stand {
     pub(crate) cluster: Cluster,
     pub(crate) access: Access,
 }
 
 impl Stand {
-    /// Starts one on a free port of this machine.
+    /// Starts one with a node, in which nothing has happened.
     ///
     /// # Errors
     /// When it does not start.
     pub(crate) async fn start() -> anyhow::Result<Self> {
+        Self::of(Cluster::builder().nodes(1)).await
+    }
+
+    /// Starts one as the builder says, on a free port of this machine.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub(crate) async fn of(builder: Builder) -> anyhow::Result<Self> {
         let world = World::real();
         let endpoint = Endpoint::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), &world).await?;
         let token = Secret::random().map_err(|_| anyhow!("the machine gives no entropy for a token"))?;
         let server = format!("https://{}", endpoint.address());
         let text = kubeconfig::Access { server, ca: endpoint.ca_pem(), token: token.clone() }.kubeconfig();
-        let builder = Cluster::builder().admin(true).journal(JOURNAL).nodes(1).world(world);
+        let builder = builder.admin(true).journal(JOURNAL).world(world);
         let cluster = builder.endpoint(endpoint).admin_token(token).start().await?;
         let kubeconfig = Kubeconfig::from_yaml(&text).context("the kubeconfig of the control plane")?;
         let config =
@@ -56,6 +70,22 @@ impl Stand {
         let server = config.cluster_url.clone();
         let access = Access { client: Client::try_from(config)?, server, kubeconfig };
         Ok(Self { cluster, access })
+    }
+
+    /// Makes a default storage class, as clusters have it, where these objects bring none: the volumes of its claims are simulated.
+    ///
+    /// # Errors
+    /// When the control plane refuses it.
+    pub(crate) async fn provide_storage(&self, needed: &[DynamicObject]) -> anyhow::Result<()> {
+        let is_class =
+            |one: &DynamicObject| one.types.as_ref().is_some_and(|types| types.kind == "StorageClass");
+        if needed.iter().any(is_class) {
+            return Ok(());
+        }
+        let class = json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
+            "metadata": {"name": "standard", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+            "provisioner": PROVISIONER, "allowVolumeExpansion": true});
+        Objects::new(&self.access.client).apply(&object(class)?, Others::TakenOver).await.map(drop)
     }
 
     /// Makes the namespaces of the objects and of the program, and applies what the operator needs; gives what was left out. Without

@@ -151,7 +151,7 @@ fn log_file() -> anyhow::Result<File> {
     Ok(file)
 }
 
-/// A program that runs; it is killed when this is dropped.
+/// A program that runs; it is killed, with all that it started, when this is dropped.
 pub(crate) struct Running {
     child: Child,
     log: Option<File>,
@@ -195,18 +195,32 @@ impl Running {
         if text.is_empty() { String::new() } else { format!("; it said last:\n{}", &text[start..]) }
     }
 
+    /// Its process group; none where it has ended.
+    fn group(&self) -> Option<Pid> {
+        self.child.id().and_then(|id| Pid::from_raw(id.cast_signed()))
+    }
+
     /// Kills it and all that it started, at once.
     pub(crate) async fn kill(&mut self) {
-        let Some(group) = self.child.id().and_then(|id| Pid::from_raw(id.cast_signed())) else { return };
+        let Some(group) = self.group() else { return };
         let _ = kill_process_group(group, Signal::KILL);
         let _ = self.child.wait().await;
     }
 
     /// Asks it and all that it started to end, and kills them if they do not.
     pub(crate) async fn stop(mut self) {
-        let Some(group) = self.child.id().and_then(|id| Pid::from_raw(id.cast_signed())) else { return };
+        let Some(group) = self.group() else { return };
         let _ = kill_process_group(group, Signal::TERM);
         let _ = tokio::time::timeout(LAST, self.child.wait()).await;
         let _ = kill_process_group(group, Signal::KILL);
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // A terminal's signals do not reach its group: nobody else ends what it started.
+        if let Some(group) = self.group() {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
     }
 }

@@ -23,6 +23,8 @@ pub(crate) const WEBHOOK_PORT: &str = "{webhook-port}";
 pub(crate) const CERTIFICATES: &str = "{webhook-certs}";
 /// Where controller-runtime looks for the certificate, below the folder of temporary files.
 const SERVING_CERTIFICATES: &str = "k8s-webhook-server/serving-certs";
+/// A port on which nothing listens: that of tcpmux.
+const NOBODY: u16 = 1;
 
 /// Where the webhooks of one run are, with a certificate of their own. Its folder goes when this is dropped.
 pub(crate) struct Webhooks {
@@ -81,10 +83,22 @@ impl Webhooks {
     /// # Errors
     /// When it is none any more.
     pub(crate) fn lead(&self, object: &DynamicObject) -> anyhow::Result<DynamicObject> {
+        self.lead_to(self.port, object)
+    }
+
+    /// An object that leads where nobody listens, as while the program is away.
+    ///
+    /// # Errors
+    /// When it is none any more.
+    pub(crate) fn lead_nowhere(&self, object: &DynamicObject) -> anyhow::Result<DynamicObject> {
+        self.lead_to(NOBODY, object)
+    }
+
+    fn lead_to(&self, port: u16, object: &DynamicObject) -> anyhow::Result<DynamicObject> {
         let json = serde_json::to_value(object).context("an object of the manifests")?;
         let bundle = BASE64_STANDARD.encode(&self.ca);
         let client =
-            |path: &str| json!({"url": format!("https://127.0.0.1:{}{path}", self.port), "caBundle": bundle});
+            |path: &str| json!({"url": format!("https://127.0.0.1:{port}{path}"), "caBundle": bundle});
         crate::access::object(webhooks::led_by(&json, &client))
     }
 }
@@ -121,9 +135,12 @@ mod tests {
             "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
             "metadata": {"name": "m"}, "webhooks": [{"name": "w", "clientConfig": service}],
         }));
-        let led = webhooks.lead(&configuration.expect("an object")).expect("an object");
+        let configuration = configuration.expect("an object");
+        let led = webhooks.lead(&configuration).expect("an object");
         let client = &led.data["webhooks"][0]["clientConfig"];
         assert_eq!(client["url"], "https://127.0.0.1:1234/mutate");
+        let nowhere = webhooks.lead_nowhere(&configuration).expect("an object");
+        assert_eq!(nowhere.data["webhooks"][0]["clientConfig"]["url"], "https://127.0.0.1:1/mutate");
         assert!(
             client["caBundle"].as_str().is_some_and(|bundle| bundle.len() > 100)
                 && client.get("service").is_none()

@@ -17,13 +17,16 @@ use kubewright_trial::{
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use crate::access::{Access, Objects, object, refused};
+use crate::{
+    access::{Access, Objects, Others, object, refused},
+    stand::webhooks::{self, Webhooks},
+};
 
 /// How often a change is tried again that conflicts with what the operator writes.
 const TRIES: usize = 20;
 
-/// What the API server says when a webhook does not answer, as that of a program that starts.
-const UNREACHED: &str = "failed calling webhook";
+/// What the API server says when a webhook does not answer, of admission or of conversion, as that of a program that starts.
+const UNREACHED: [&str; 2] = ["failed calling webhook", "conversion webhook for"];
 /// How long it is waited for a webhook, and how long between two tries.
 const WEBHOOK_START: Duration = Duration::from_secs(10);
 const AGAIN: Duration = Duration::from_millis(200);
@@ -42,11 +45,16 @@ pub(super) struct Actor<'a> {
     objects: Objects,
     samples: &'a [DynamicObject],
     journal: &'a Journal,
+    /// Whether who is refused as a webhook does not answer tries again.
+    waits_for_webhooks: bool,
+    /// How often the samples were touched.
+    touches: u64,
 }
 
 impl<'a> Actor<'a> {
     pub(super) fn new(access: &Access, samples: &'a [DynamicObject], journal: &'a Journal) -> Self {
-        Self { objects: Objects::new(&access.client), samples, journal }
+        let objects = Objects::new(&access.client);
+        Self { objects, samples, journal, waits_for_webhooks: true, touches: 0 }
     }
 
     /// The names of the samples.
@@ -78,7 +86,7 @@ impl<'a> Actor<'a> {
     /// When the control plane cannot be asked.
     pub(super) async fn act(&mut self, act: &Act) -> anyhow::Result<Acted> {
         match act {
-            Act::Create(change) => self.create(change.as_ref()).await,
+            Act::Create(change) => self.create(change.as_ref(), false).await,
             Act::Change(change) => self.change(change.as_ref()).await,
             Act::Touch => self.touch().await,
             Act::DeleteSamples => self.delete_samples().await,
@@ -93,8 +101,41 @@ impl<'a> Actor<'a> {
                 let stranger = object(stranger.clone())?;
                 self.make(&stranger).await
             }
-            Act::Restart | Act::Wait => Ok(Acted::Done),
+            // What is done to the program, and takes its time, is the stage's.
+            Act::Restart | Act::RestartInThePast(_) | Act::Relist(_) | Act::LoseNode(..) | Act::Wait => {
+                Ok(Acted::Done)
+            }
         }
+    }
+
+    /// Does what was refused before: samples that were made then are left.
+    ///
+    /// # Errors
+    /// When the control plane cannot be asked.
+    pub(super) async fn act_again(&mut self, act: &Act) -> anyhow::Result<Acted> {
+        match act {
+            Act::Create(change) => self.create(change.as_ref(), true).await,
+            act => self.act(act).await,
+        }
+    }
+
+    /// Applies the objects that lead the API server to the program's webhooks; without `is_reached` they lead where nobody is, and who
+    /// is refused does not wait for them.
+    ///
+    /// # Errors
+    /// When the control plane refuses.
+    pub(super) async fn lead_webhooks(
+        &mut self,
+        needed: &[DynamicObject],
+        webhooks: &Webhooks,
+        is_reached: bool,
+    ) -> anyhow::Result<()> {
+        for object in needed.iter().filter(|object| webhooks::has_some(std::slice::from_ref(object))) {
+            let led = if is_reached { webhooks.lead(object)? } else { webhooks.lead_nowhere(object)? };
+            self.objects.apply(&led, Others::TakenOver).await?;
+        }
+        self.waits_for_webhooks = is_reached;
+        Ok(())
     }
 
     /// Deletes the Leases that a user holds who was killed: whoever comes after would wait until they expire, in the machine's time.
@@ -143,21 +184,32 @@ impl<'a> Actor<'a> {
 
     async fn make(&mut self, object: &DynamicObject) -> anyhow::Result<Acted> {
         let api = self.objects.api(object).await?;
+        acted(self.asked(async || api.create(&PostParams::default(), object).await).await)
+    }
+
+    /// The answer to a request; where a webhook does not answer, as that of a program that starts, the one of a later try.
+    async fn asked<T>(&self, ask: impl AsyncFn() -> kube::Result<T>) -> kube::Result<T> {
         let deadline = Instant::now() + WEBHOOK_START;
         loop {
-            match acted(api.create(&PostParams::default(), object).await)? {
-                Acted::Refused(why) if why.contains(UNREACHED) && Instant::now() < deadline => {
+            match ask().await {
+                Err(kube::Error::Api(status))
+                    if self.waits_for_webhooks
+                        && is_unreached(&status.message)
+                        && Instant::now() < deadline =>
+                {
                     sleep(AGAIN).await;
                 }
-                acted => return Ok(acted),
+                answer => return answer,
             }
         }
     }
 
-    async fn create(&mut self, change: Option<&Change>) -> anyhow::Result<Acted> {
+    async fn create(&mut self, change: Option<&Change>, is_again: bool) -> anyhow::Result<Acted> {
         for (number, sample) in self.samples.iter().enumerate() {
-            let changed = changed(sample, change.filter(|change| change.sample == number))?;
-            if let Acted::Refused(why) = self.make(&changed).await? {
+            if is_again && self.objects.api(sample).await?.get_opt(&sample.name_any()).await?.is_some() {
+                continue;
+            }
+            if let Acted::Refused(why) = self.make(&changed(number, sample, change)?).await? {
                 return Ok(Acted::Refused(format!("{}: {why}", crate::access::called(sample))));
             }
         }
@@ -167,18 +219,22 @@ impl<'a> Actor<'a> {
     /// Makes the samples what their files say, with a change or without.
     async fn change(&mut self, change: Option<&Change>) -> anyhow::Result<Acted> {
         for (number, sample) in self.samples.iter().enumerate() {
-            let wanted = changed(sample, change.filter(|change| change.sample == number))?;
+            let wanted = changed(number, sample, change)?;
             let api = self.objects.api(sample).await?;
             let mut tries = 0;
             loop {
-                let mut now =
-                    api.get(&sample.name_any()).await.map_err(|error| refused("a sample", &error))?;
+                let name = sample.name_any();
+                let mut now = match self.asked(async || api.get(&name).await).await {
+                    Ok(now) => now,
+                    answer => return acted(answer),
+                };
                 let status = now.data.get("status").cloned();
                 now.data = wanted.data.clone();
                 if let (Some(fields), Some(status)) = (now.data.as_object_mut(), status) {
                     fields.insert("status".to_owned(), status);
                 }
-                match api.replace(&now.name_any(), &PostParams::default(), &now).await {
+                let replace = async || api.replace(&name, &PostParams::default(), &now).await;
+                match self.asked(replace).await {
                     Err(kube::Error::Api(status)) if status.code == 409 && tries < TRIES => tries += 1,
                     answer => match acted(answer)? {
                         Acted::Done => break,
@@ -191,10 +247,14 @@ impl<'a> Actor<'a> {
     }
 
     async fn touch(&mut self) -> anyhow::Result<Acted> {
+        // Another value each time, so that each is a change.
+        self.touches += 1;
+        let looked_at = self.touches.to_string();
         for sample in self.samples {
             let api = self.objects.api(sample).await?;
-            let patch = json!({"metadata": {"annotations": {"trial.kubewright.dev/looked-at": "yes"}}});
-            let answer = api.patch(&sample.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await;
+            let patch = json!({"metadata": {"annotations": {"trial.kubewright.dev/looked-at": looked_at}}});
+            let (name, patch) = (sample.name_any(), Patch::Merge(patch));
+            let answer = self.asked(async || api.patch(&name, &PatchParams::default(), &patch).await).await;
             if let refused @ Acted::Refused(_) = acted(answer)? {
                 return Ok(refused);
             }
@@ -205,7 +265,8 @@ impl<'a> Actor<'a> {
     async fn delete_samples(&mut self) -> anyhow::Result<Acted> {
         for sample in self.samples {
             let api = self.objects.api(sample).await?;
-            match api.delete(&sample.name_any(), &DeleteParams::background()).await {
+            let (name, how) = (sample.name_any(), DeleteParams::background());
+            match self.asked(async || api.delete(&name, &how).await).await {
                 Ok(_) => {}
                 Err(kube::Error::Api(status)) if status.code == 404 => {}
                 Err(kube::Error::Api(status)) => return Ok(Acted::Refused(status.message)),
@@ -277,10 +338,16 @@ fn namespace(api: &Api<DynamicObject>) -> Option<String> {
     rest.split_once('/').map(|(namespace, _)| namespace.to_owned())
 }
 
-fn changed(sample: &DynamicObject, change: Option<&Change>) -> anyhow::Result<DynamicObject> {
+/// The sample of a number with what a change sets of it.
+fn changed(number: usize, sample: &DynamicObject, change: Option<&Change>) -> anyhow::Result<DynamicObject> {
     let Some(change) = change else { return Ok(sample.clone()) };
     let value = serde_json::to_value(sample).context("a sample")?;
-    object(change.of(&value))
+    object(change.of(number, &value))
+}
+
+/// Whether a refusal is that of a webhook that does not answer.
+pub(super) fn is_unreached(why: &str) -> bool {
+    UNREACHED.iter().any(|one| why.contains(one))
 }
 
 fn acted<T>(answer: kube::Result<T>) -> anyhow::Result<Acted> {

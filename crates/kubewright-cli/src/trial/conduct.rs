@@ -1,20 +1,21 @@
 //! All runs of a trial: first those in which nothing goes wrong, then one for each plan, several side by side.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     fs::{self, File},
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use anyhow::{Context, bail};
-use futures::{StreamExt, stream};
+use futures::{StreamExt, stream::FuturesUnordered};
 use kube::api::DynamicObject;
 use kubewright_cluster::recording::{Header, Recording};
+use kubewright_serve::signals::Signals;
 use kubewright_trial::{
     change::{self, Change},
     finding::{Check, Finding, Findings},
-    judge::{Rule, judge, unused},
+    judge::{Rule, disagreements, judge, unused},
     known::Known,
     plan::{Act, Desired, Plan},
     planner::{self, Group},
@@ -50,6 +51,8 @@ pub(super) struct Tried {
     pub(super) findings: Findings,
     pub(super) runs: usize,
     pub(super) refused: usize,
+    /// The names of the plans that were tried.
+    pub(super) plans: Vec<String>,
     pub(super) left: Vec<String>,
     pub(super) volatile: Vec<String>,
     pub(super) warnings: Vec<String>,
@@ -61,6 +64,13 @@ enum Outcome {
     Left,
     Refused,
     Ran(Vec<(Finding, (usize, usize))>, Option<String>),
+}
+
+/// What a group of plans came to.
+struct Ran {
+    outcomes: Vec<(Plan, Outcome)>,
+    /// The plans that their stories give rise to.
+    more: Vec<Plan>,
 }
 
 /// A trial that goes on.
@@ -75,13 +85,14 @@ struct Trial<'a> {
     runs: Mutex<usize>,
 }
 
-/// Conducts a trial; `tell` gets a line for each plan.
+/// Conducts a trial; `tell` gets a line for each plan. A signal ends it, and what was found so far is given.
 ///
 /// # Errors
-/// When the operator cannot be run at all, or no plan is of a name that is wanted.
+/// When the operator cannot be run at all, no plan is of a name that is wanted, or a signal comes before any was tried.
 pub(super) async fn conduct(
     setting: &Setting,
     options: &Options,
+    signals: &mut Signals,
     tell: &(dyn Fn(String) + Sync),
 ) -> anyhow::Result<Tried> {
     let began = Instant::now();
@@ -94,61 +105,127 @@ pub(super) async fn conduct(
         confirmed: Mutex::default(),
         runs: Mutex::default(),
     };
-    let mut findings = Findings::default();
-    let (first, mut warnings, fixed) = trial.undisturbed(&mut findings, tell).await?;
+    let mut tally = Tally::default();
+    let undisturbed = tokio::select! {
+        learnt = trial.undisturbed(&mut tally.findings, tell) => learnt?,
+        () = signals.next() => bail!("interrupted"),
+    };
+    let (first, mut warnings, fixed) = undisturbed;
+    tally.plans.extend((1..=*trial.runs.lock()).map(|number| planner::undisturbed(number).name));
     let jobs = jobs(options.jobs, fixed.as_ref(), &mut warnings);
-    let ends_badly = first.steps.iter().any(|step| step.rest != Rest::Quiet);
-    let (mut refused, mut left) = (0, Vec::new());
-    if ends_badly {
+    if first.steps.iter().any(|step| step.rest != Rest::Quiet) {
         tell("nothing else is tried: undisturbed it does not come to rest".to_owned());
     } else {
-        let groups = trial.plans(&first)?;
-        let all: usize = groups.iter().map(Vec::len).sum();
-        tell(format!("{all} plans, {jobs} side by side"));
-        let mut done = 0;
-        let trial = &trial;
-        let work = groups.into_iter().map(|group| trial.group(group, began + options.time));
-        let mut outcomes = stream::iter(work).buffer_unordered(jobs);
-        while let Some(group) = outcomes.next().await {
-            for (plan, outcome) in group? {
-                done += 1;
-                let told = match outcome {
-                    Outcome::Left => {
-                        left.push(plan.name);
-                        continue;
-                    }
-                    Outcome::Refused => {
-                        refused += 1;
-                        "refused by the API".to_owned()
-                    }
-                    Outcome::Ran(found, _) if found.is_empty() => "ok".to_owned(),
-                    Outcome::Ran(found, recording) => {
-                        let names: BTreeSet<&str> = found.iter().map(|(one, _)| one.check.name()).collect();
-                        let told = names.into_iter().collect::<Vec<_>>().join(", ");
-                        for (finding, seen) in found {
-                            findings.add(&plan, recording.as_deref(), &finding, seen);
-                        }
-                        told
-                    }
-                };
-                tell(format!("[{done}/{all}] {}: {told}", plan.name));
-            }
+        let mut groups = trial.plans(&first)?;
+        if setting.webhooks.is_some() || fixed.as_ref().is_none_or(|fixed| !fixed.is_empty()) {
+            // Two replicas cannot listen on one port.
+            groups.retain(|group| !group.iter().any(planner::has_replica));
         }
+        tally.all = groups.iter().map(Vec::len).sum();
+        tell(format!("{} plans, {jobs} side by side", tally.all));
+        trial.carry_out(groups, jobs, began + options.time, &mut tally, signals, tell).await?;
         // What only some plans need says nothing of rights while not all were tried.
-        if left.is_empty() && options.plans.is_empty() {
+        if tally.left.is_empty() && options.plans.is_empty() {
             let requests: Vec<Request> = trial.requests.lock().values().cloned().collect();
             let nothing = Plan::new("all", []);
             let unused = unused(&rights(setting), &requests);
-            unused.into_iter().for_each(|finding| findings.add(&nothing, None, &finding, (1, 1)));
+            unused.into_iter().for_each(|finding| tally.findings.add(&nothing, None, &finding, (1, 1)));
         }
     }
     let known = trial.known.lock();
     let volatile = known.volatile.places().map(|(id, field)| format!("{id} {field}")).collect();
     let runs = *trial.runs.lock();
-    Ok(Tried { findings, runs, refused, left, volatile, warnings })
+    let Tally { findings, refused, plans, left, .. } = tally;
+    Ok(Tried { findings, runs, refused, plans, left, volatile, warnings })
+}
+
+/// What came of plans so far.
+#[derive(Default)]
+struct Tally {
+    findings: Findings,
+    refused: usize,
+    /// The plans that were tried.
+    plans: Vec<String>,
+    /// The plans that were not tried.
+    left: Vec<String>,
+    /// How many were tried, of how many.
+    done: usize,
+    all: usize,
+}
+
+impl Tally {
+    /// Counts what came of a plan, and says it in a line; nothing of one that was not tried.
+    fn take(&mut self, plan: Plan, outcome: Outcome) -> Option<String> {
+        let told = match outcome {
+            Outcome::Left => {
+                self.left.push(plan.name);
+                return None;
+            }
+            Outcome::Refused => {
+                self.refused += 1;
+                "refused by the API".to_owned()
+            }
+            Outcome::Ran(found, _) if found.is_empty() => "ok".to_owned(),
+            Outcome::Ran(found, recording) => {
+                let names: BTreeSet<&str> = found.iter().map(|(one, _)| one.check.name()).collect();
+                let told = names.into_iter().collect::<Vec<_>>().join(", ");
+                for (finding, seen) in found {
+                    self.findings.add(&plan, recording.as_deref(), &finding, seen);
+                }
+                told
+            }
+        };
+        self.done += 1;
+        let line = format!("[{}/{}] {}: {told}", self.done, self.all, plan.name);
+        self.plans.push(plan.name);
+        Some(line)
+    }
 }
 
 impl Trial<'_> {
+    /// Carries out groups of plans, so many side by side, to their end or to a signal.
+    async fn carry_out(
+        &self,
+        groups: Vec<Group>,
+        jobs: usize,
+        deadline: Instant,
+        tally: &mut Tally,
+        signals: &mut Signals,
+        tell: &(dyn Fn(String) + Sync),
+    ) -> anyhow::Result<()> {
+        let mut waiting = VecDeque::from(groups);
+        let mut running = FuturesUnordered::new();
+        let mut under_way: BTreeSet<String> = BTreeSet::new();
+        loop {
+            while running.len() < jobs
+                && let Some(group) = waiting.pop_front()
+            {
+                under_way.extend(group.iter().map(|plan| plan.name.clone()));
+                running.push(self.group(group, deadline));
+            }
+            let ran = tokio::select! {
+                ran = running.next() => ran,
+                () = signals.next() => {
+                    tally.left.extend(under_way);
+                    tally.left.extend(waiting.into_iter().flatten().map(|plan| plan.name));
+                    tell(format!("interrupted: {} plans are left out", tally.left.len()));
+                    return Ok(());
+                }
+            };
+            let Some(ran) = ran else { return Ok(()) };
+            let Ran { outcomes, more } = ran?;
+            tally.all += more.len();
+            for (place, plan) in more.into_iter().enumerate() {
+                // Taking turns with the others.
+                waiting.insert((2 * place).min(waiting.len()), vec![plan]);
+            }
+            for (plan, outcome) in outcomes {
+                under_way.remove(&plan.name);
+                tally.take(plan, outcome).into_iter().for_each(tell);
+            }
+        }
+    }
+
     async fn run(&self, plan: &Plan) -> anyhow::Result<stage::Run> {
         let run = stage::run(self.setting, self.pace, plan, &self.known).await?;
         *self.runs.lock() += 1;
@@ -168,7 +245,8 @@ impl Trial<'_> {
         tell: &(dyn Fn(String) + Sync),
     ) -> anyhow::Result<(Story, Vec<String>, Option<BTreeSet<u16>>)> {
         let first = self.run(&planner::undisturbed(1)).await?;
-        *self.known.lock() = Known::of(first.samples.clone());
+        let has_webhooks = self.setting.webhooks.is_some();
+        *self.known.lock() = Known { has_webhooks, ..Known::of(first.samples.clone()) };
         let tail = || first.story.lives.last().map(|life| life.tail.clone()).unwrap_or_default();
         if first.story.steps.first().is_some_and(|step| step.rest == Rest::Exited) {
             bail!("the program ends before it is asked for anything; it said last:\n{}", tail());
@@ -200,6 +278,10 @@ impl Trial<'_> {
                 let key = (finding.check, finding.subject.clone());
                 seen.entry(key).or_insert_with(|| (0, finding, number)).0 += 1;
             }
+        }
+        let told: Vec<&Story> = stories.iter().map(|run| &run.story).collect();
+        for (finding, number, times) in disagreements(&told) {
+            seen.entry((finding.check, finding.subject.clone())).or_insert((times, finding, number));
         }
         for (key, (times, finding, number)) in seen {
             let run = &stories[number];
@@ -238,8 +320,11 @@ impl Trial<'_> {
         }
         let wanted: Vec<&str> = wanted.map(String::as_str).collect();
         // A plan that needs another brings it along.
-        let is_wanted =
-            |group: &Group| group.iter().any(|plan| wanted.iter().any(|name| plan.name.starts_with(name)));
+        let is_wanted = |group: &Group| {
+            group.iter().any(|plan| {
+                self.wants(&plan.name) || wanted.iter().any(|name| planner::gives_rise(plan, name))
+            })
+        };
         let names: Vec<String> = groups.iter().flatten().map(|plan| plan.name.clone()).collect();
         let chosen: Vec<Group> = groups.into_iter().filter(is_wanted).collect();
         if chosen.is_empty() {
@@ -248,31 +333,45 @@ impl Trial<'_> {
         Ok(chosen)
     }
 
-    async fn group(&self, group: Group, deadline: Instant) -> anyhow::Result<Vec<(Plan, Outcome)>> {
-        let mut all = Vec::new();
+    /// Whether a plan of that name is wanted.
+    fn wants(&self, plan: &str) -> bool {
+        let all = &self.options.plans;
+        all.is_empty() || all.iter().any(|name| plan.starts_with(name))
+    }
+
+    /// Carries out the plans of a group one after the other.
+    async fn group(&self, group: Group, deadline: Instant) -> anyhow::Result<Ran> {
+        let mut ran = Ran { outcomes: Vec::new(), more: Vec::new() };
         for plan in group {
-            let outcome = if Instant::now() >= deadline { Outcome::Left } else { self.plan(&plan).await? };
+            let (outcome, more) = match Instant::now() >= deadline {
+                true => (Outcome::Left, Vec::new()),
+                false => self.plan(&plan).await?,
+            };
             let is_over = !matches!(outcome, Outcome::Ran(..));
-            all.push((plan, outcome));
+            ran.outcomes.push((plan, outcome));
+            ran.more.extend(more);
             if is_over {
                 break;
             }
         }
-        Ok(all)
+        Ok(ran)
     }
 
-    async fn plan(&self, plan: &Plan) -> anyhow::Result<Outcome> {
+    /// Carries out a plan; gives what came of it, and the plans that its story gives rise to.
+    async fn plan(&self, plan: &Plan) -> anyhow::Result<(Outcome, Vec<Plan>)> {
         self.learn_desired(plan).await?;
         let run = self.run(plan).await?;
         if !run.story.was_tried() {
-            return Ok(Outcome::Refused);
+            return Ok((Outcome::Refused, Vec::new()));
         }
+        let mut more = planner::kills_in_change(&run.story);
+        more.retain(|plan| self.wants(&plan.name));
         if plan.is_undisturbed() && matches!(plan.steps[0].desired, Desired::Changed(_)) {
             self.known.lock().learn(&run.story);
         }
         let found = self.judged(&run.story);
         if found.is_empty() {
-            return Ok(Outcome::Ran(Vec::new(), None));
+            return Ok((Outcome::Ran(Vec::new(), None), more));
         }
         let recording = self.keep(plan, run.recording.as_ref())?;
         let is_new =
@@ -289,7 +388,7 @@ impl Trial<'_> {
             self.confirmed.lock().insert((finding.check, finding.subject.clone()));
             (finding, (seen, runs))
         });
-        Ok(Outcome::Ran(counted.collect(), recording))
+        Ok((Outcome::Ran(counted.collect(), recording), more))
     }
 
     /// Learns what the operator comes to when it is asked from the start for what a plan asks for later.

@@ -1,6 +1,6 @@
 //! What the control plane has noted of a run, as a story has it.
 
-use std::time::Duration;
+use std::{ops::Range, time::Duration};
 
 use jiff::Timestamp;
 use kubewright_cluster::{
@@ -36,6 +36,22 @@ impl Witness {
         let mut written = journal.written(|one| one.revision.0 > self.since);
         written.sort_by_key(|one| one.revision);
         written.iter().map(|one| self.write(one)).collect()
+    }
+
+    /// The revision of the last thing that the trial did to one of these objects between two revisions.
+    pub(super) fn of_trial(
+        &self,
+        journal: &Journal,
+        objects: &[ObjectId],
+        between: Range<u64>,
+    ) -> Option<u64> {
+        let written = journal.written(|one| {
+            between.start < one.revision.0
+                && one.revision.0 <= between.end
+                && one.by.as_ref().is_some_and(|by| by.user == ADMINISTRATOR)
+                && objects.iter().any(|id| *one.collection == *id.collection && *one.key == *id.key)
+        });
+        written.iter().map(|one| one.revision.0).max()
     }
 
     fn write(&self, one: &Written) -> Write {

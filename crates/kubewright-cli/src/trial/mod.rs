@@ -3,8 +3,8 @@
 mod acts;
 mod conduct;
 mod evidence;
+mod nodes;
 mod rules;
-mod sources;
 mod stage;
 
 use std::{
@@ -17,6 +17,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
+use kubewright_serve::signals::Signals;
 use kubewright_trial::{finding::Severity, report::Report};
 use tokio::time::Instant;
 
@@ -27,6 +28,7 @@ use crate::{
     stand::{
         manifests::{self, Inputs},
         program::OperatorCommand,
+        sources,
         webhooks::{self, Webhooks},
     },
 };
@@ -39,13 +41,18 @@ pub(crate) struct TrialArgs {
     #[arg(long, value_name = "PATH")]
     manifests: Vec<PathBuf>,
 
-    /// The objects that users ask for: files, or folders of them [default: config/samples]
+    /// The objects that users ask for: files, or folders of them [default: what a project has, such as config/samples]
     #[arg(long = "sample", value_name = "PATH")]
     samples: Vec<PathBuf>,
 
     /// The service account that the program runs under, where the manifests have several Deployments or none
     #[arg(long, value_name = "NAMESPACE/NAME")]
     service_account: Option<String>,
+
+    /// Another operator that runs beside it, is not disturbed and not judged: its service account and a line for a shell; may be given
+    /// several times
+    #[arg(long, value_name = "NAMESPACE/NAME=COMMAND")]
+    also: Vec<String>,
 
     /// The port on which the program serves its webhooks, such as 9443; or {webhook-port} in its arguments, for another one in each
     /// run. Without either they are not called
@@ -150,6 +157,28 @@ struct Setting {
     command: OperatorCommand,
     /// Where its webhooks are served, if they are called.
     webhooks: Option<WebhookPort>,
+    /// What runs beside it.
+    also: Vec<Companion>,
+}
+
+/// Another operator that runs beside the one that is tried.
+struct Companion {
+    /// The namespace and name of its service account.
+    account: (String, String),
+    command: OperatorCommand,
+}
+
+impl Companion {
+    /// Reads `NAMESPACE/NAME=COMMAND`.
+    fn read(text: &str) -> anyhow::Result<Self> {
+        match text.split_once('=') {
+            Some((account, line)) if !line.trim().is_empty() => Ok(Self {
+                account: manifests::named_account(account)?,
+                command: OperatorCommand::shell(line),
+            }),
+            _ => bail!(Usage(format!("--also {text:?} is no NAMESPACE/NAME=COMMAND"))),
+        }
+    }
 }
 
 /// Port of the webhooks.
@@ -187,18 +216,21 @@ pub(crate) async fn trial(args: &TrialArgs) -> anyhow::Result<ExitCode> {
     };
     let command = sources.command.with_environment(inputs.environment());
     let webhooks = args.webhooks(&inputs, &command);
-    let setting = Setting { inputs, account, command, webhooks };
+    let also = args.also.iter().map(|text| Companion::read(text)).collect::<anyhow::Result<Vec<_>>>()?;
+    let setting = Setting { inputs, account, command, webhooks, also };
     let told = format!("service account: {}/{}", setting.account.0, setting.account.1);
     for line in sources.told.iter().chain([&told]) {
         print_progress(line);
     }
+    args.also.iter().for_each(|other| print_progress(&format!("beside it: {other}")));
     let options = args.options();
     if args.explain {
         return print(EXPLANATION).map(|()| ExitCode::SUCCESS);
     }
     let began = Instant::now();
     let used = cpu_seconds();
-    let tried = conduct::conduct(&setting, &options, &|line| print_progress(&line)).await?;
+    let mut signals = Signals::listen()?;
+    let tried = conduct::conduct(&setting, &options, &mut signals, &|line| print_progress(&line)).await?;
     let baseline = args.known()?;
     let report = report(&setting, tried, &baseline, began.elapsed(), cpu_seconds() - used);
     args.write(&report, &sources.place)?;
@@ -211,8 +243,10 @@ pub(crate) async fn trial(args: &TrialArgs) -> anyhow::Result<ExitCode> {
 const EXPLANATION: &str = "Each run has a control plane of its own, on which the program runs under its service account.
   undisturbed   three runs: the samples are created and deleted; what differs between them is not compared
   restart, touch, again
-                the program starts anew at rest; the samples get an annotation; they are created a second time
+                the program starts anew at rest; the samples get an annotation, twice; they are created a second time
   kill          the program is killed after each of its writes, and the samples are deleted while it is away
+  replica       a second replica takes over the Lease of one that is killed
+  past          the program starts anew and reads the samples as they were before: deleted, or changed
   fail, unanswered
                 each of its writes fails once; or is carried out, and the answer is lost
   deleted       each object that it made is deleted by somebody, at rest and just before the samples go
@@ -220,6 +254,12 @@ const EXPLANATION: &str = "Each run has a control plane of its own, on which the
   extended      somebody adds a label, an annotation and an owner reference to its objects
   occupied      somebody else has objects under the names that it wants
   fresh, change each field of the samples is set otherwise, from the start and later, and set back
+  together      two or three fields of the samples are changed at once, all but one back, and that one back: a seed says which
+  unseen        the program's watches leave out one write and go on: a change, an object that it made and that is deleted, the samples
+                that are deleted and made anew
+  node          where there are pods, a node with some of them is deleted, not ready with a Lease that is over, or drained; a seed says
+                which
+  webhooks      its webhooks cannot be called for a while, where they are served here
   fault         conflicts, throttling, errors, lost writes and answers, latency; watches that end, lag, expire or repeat;
                 a server that is away, a Lease that cannot be renewed
   quota         a quota lets nothing of a resource be created for a while
@@ -316,6 +356,7 @@ fn report(setting: &Setting, tried: Tried, baseline: &[String], took: Duration, 
         command: again(),
         runs: tried.runs,
         refused: tried.refused,
+        tried: tried.plans,
         left: tried.left,
         seconds: took.as_secs_f64(),
         cpu_seconds,

@@ -1,9 +1,9 @@
 //! Faults of a plan as rules of the control plane.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use kubewright_cluster::admin::{ApiFault, Match, NoAnswer, Rule, Schedule, Verb, WatchEnd};
-use kubewright_trial::plan::Fault;
+use kubewright_trial::{plan::Fault, story::ObjectId};
 
 /// For how long a fault lasts.
 pub(super) const WINDOW: Duration = Duration::from_secs(3);
@@ -81,6 +81,39 @@ pub(super) fn rules(fault: Fault, resource: Option<&str>, seed: Option<u64>, use
     }
 }
 
+/// Requests of a user for a collection.
+fn of_collection(collection: &str, user: &str) -> Match {
+    let (group, plural) = collection.split_once('/').unwrap_or(("", collection));
+    let group = Some(group.to_owned());
+    Match { user: Some(user.to_owned()), group, resource: Some(plural.to_owned()), ..Match::default() }
+}
+
+/// A user's watches of these collections leave out what happens, and tell what comes later.
+pub(super) fn unseen(collections: &BTreeSet<&str>, user: &str) -> Vec<Rule> {
+    let skip = |collection: &&str| {
+        Rule::new(ApiFault::SkipWatch {}).on(of_collection(collection, user)).at(Schedule::always())
+    };
+    collections.iter().map(skip).collect()
+}
+
+/// A user's watches of a collection end, and what was before is not there any more.
+pub(super) fn expired(collection: &str, user: &str) -> Rule {
+    Rule::new(ApiFault::ExpireWatch {}).on(of_collection(collection, user))
+}
+
+/// A user's lists of the kinds of these objects show an old state where they take any, and the watches of it tell nothing.
+pub(super) fn past(revision: u64, objects: &[ObjectId], user: &str) -> Vec<Rule> {
+    let collections: BTreeSet<&str> = objects.iter().map(|id| &*id.collection).collect();
+    let rules = collections.into_iter().flat_map(|collection| {
+        let meant = of_collection(collection, user);
+        [
+            Rule::new(ApiFault::OldList { revision }).on(meant.clone()).at(Schedule::always()),
+            Rule::new(ApiFault::HoldWatch { lasting: None }).on(meant),
+        ]
+    });
+    rules.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,6 +128,15 @@ mod tests {
                 assert_eq!(rule.matching.except.is_empty(), is_of_server, "{fault:?}");
             }
         }
+    }
+
+    #[test]
+    fn what_is_not_seen_is_left_out_of_the_watches_of_one_user_and_kind() {
+        let found = unseen(&["apps/deployments"].into(), "me");
+        let [rule] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((&rule.fault, rule.matching.user.as_deref()), (&ApiFault::SkipWatch {}, Some("me")));
+        assert_eq!(rule.matching.resource.as_deref(), Some("deployments"));
+        assert!(rule.schedule.is_some(), "each event that comes is meant, not the next alone");
     }
 
     #[test]

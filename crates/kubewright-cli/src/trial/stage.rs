@@ -3,32 +3,40 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use anyhow::Context;
+use kube::api::DynamicObject;
 use kubewright_cluster::{
+    Cluster,
     admin::{Admin, Match, RuleId},
     journal::Journal,
     recording::Recording,
 };
 use kubewright_trial::{
     known::Known,
-    plan::{Act, Disturbance, Plan, Step},
+    plan::{Act, Disturbance, NodeLoss, Plan, Step},
     state::{State, state},
-    story::{Life, ObjectId, Passed, Rest, Story},
+    story::{Life, ObjectId, Passed, Rest, Story, panics},
 };
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
 use super::{
     Pace, Setting, WebhookPort,
-    acts::{Acted, Actor},
+    acts::{Acted, Actor, is_unreached},
     evidence::Witness,
+    nodes::Lost,
     rules,
 };
 use crate::{
     access::ClusterArgs,
     run::account::Account,
-    stand::{Stand, activity, program::Running},
+    stand::{Stand, activity, program::Running, webhooks::Webhooks},
 };
 
+/// How many nodes there are: one may be lost.
+const NODES: usize = 2;
+/// How long watches leave out what happens before that is told which comes later, and how long it is waited for them.
+const UNSEEN: Duration = Duration::from_millis(150);
+const LONGEST_UNSEEN: Duration = Duration::from_secs(2);
 /// How often it is looked whether all is at rest.
 const PAUSE: Duration = Duration::from_millis(25);
 /// How long a program asks for nothing when it has started, and how long it is waited for that.
@@ -62,7 +70,7 @@ pub(super) async fn run(
     plan: &Plan,
     known: &Mutex<Known>,
 ) -> anyhow::Result<Run> {
-    let stand = Stand::start().await?;
+    let stand = Stand::of(Cluster::builder().nodes(NODES)).await?;
     let ran = on(&stand, setting, pace, plan, known).await;
     stand.cluster.stop().await;
     ran
@@ -83,7 +91,8 @@ async fn on(
     let needed = &setting.inputs.needed;
     let webhooks = setting.webhooks.map(WebhookPort::prepare).transpose()?;
     let given = &setting.inputs.given;
-    let warnings = stand.install(needed, given, namespace, deadline, webhooks.as_ref()).await?;
+    stand.provide_storage(needed).await?;
+    let mut warnings = stand.install(needed, given, namespace, deadline, webhooks.as_ref()).await?;
     let command =
         webhooks.as_ref().map_or_else(|| setting.command.clone(), |all| setting.command.with_webhooks(all));
     let account = Account::of(&stand.access, &ClusterArgs::default(), namespace, name).await?;
@@ -91,11 +100,15 @@ async fn on(
     let witness = Witness { user, began: admin.now(), since: cluster.revision().0 };
     let mut actor = Actor::new(&stand.access, &setting.inputs.given, journal);
     let samples = actor.ids().await?;
+    let mut beside = Beside::start(stand, setting).await?;
     let start = || command.start(account.kubeconfig(), false);
     let running = Some(start()?);
     let mut stage = Stage {
         admin,
         journal,
+        stand,
+        needed,
+        webhooks: webhooks.as_ref(),
         witness: &witness,
         known,
         samples: &samples,
@@ -106,10 +119,12 @@ async fn on(
         lives: Vec::new(),
         requested: false,
         meets_faults: false,
+        revisions: Vec::new(),
     };
     stage.started().await?;
     let mut steps = Vec::new();
     for step in &plan.steps {
+        stage.revisions.push(cluster.revision().0);
         let passed = stage.step(step).await?;
         // One field of an object that cannot be changed says nothing of the others.
         let is_taken = passed.refused.is_none() || matches!(step.act, Act::ChangeObject(..));
@@ -119,8 +134,10 @@ async fn on(
             break;
         }
     }
-    let ports = stage.running.as_ref().and_then(Running::ports);
+    let ports = stage.running.as_ref().and_then(Running::ports).zip(beside.ports());
+    let ports = ports.map(|(program, others)| &program | &others);
     let lives = stage.end().await;
+    warnings.extend(beside.end().await);
     let requests = witness.requests(cluster);
     let writes = witness.writes(journal);
     let recording = Recording::of_journal(journal);
@@ -128,10 +145,51 @@ async fn on(
     Ok(Run { story, recording, warnings, samples, ports })
 }
 
+/// The operators that run beside the one that is tried, each with its account.
+struct Beside(Vec<(Running, Account, String)>);
+
+impl Beside {
+    async fn start(stand: &Stand, setting: &Setting) -> anyhow::Result<Self> {
+        let mut all = Vec::new();
+        for other in &setting.also {
+            let (namespace, name) = &other.account;
+            let account = Account::of(&stand.access, &ClusterArgs::default(), namespace, name).await?;
+            all.push((
+                other.command.start(account.kubeconfig(), false)?,
+                account,
+                format!("{namespace}/{name}"),
+            ));
+        }
+        Ok(Self(all))
+    }
+
+    /// The ports on which they listen; none where the machine does not say.
+    fn ports(&self) -> Option<BTreeSet<u16>> {
+        let ports: Option<Vec<BTreeSet<u16>>> = self.0.iter().map(|(running, ..)| running.ports()).collect();
+        Some(ports?.into_iter().flatten().collect())
+    }
+
+    /// Ends them; tells of those that have ended before.
+    async fn end(&mut self) -> Vec<String> {
+        let mut told = Vec::new();
+        for (mut running, _, name) in self.0.drain(..) {
+            if let Some(exit) = running.has_ended() {
+                told.push(format!("what runs beside it as {name} has ended ({exit}){}", running.tail()));
+            }
+            running.stop().await;
+        }
+        told
+    }
+}
+
 /// What a run is in the midst of.
 struct Stage<'a, F> {
     admin: &'a Admin,
     journal: &'a Journal,
+    stand: &'a Stand,
+    /// What the operator needs in the cluster.
+    needed: &'a [DynamicObject],
+    webhooks: Option<&'a Webhooks>,
     witness: &'a Witness,
     known: &'a Mutex<Known>,
     samples: &'a [ObjectId],
@@ -145,6 +203,8 @@ struct Stage<'a, F> {
     requested: bool,
     /// Whether it may end, as it meets faults.
     meets_faults: bool,
+    /// The revision before each step.
+    revisions: Vec<u64>,
 }
 
 impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
@@ -155,13 +215,18 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
     async fn step(&mut self, step: &Step) -> anyhow::Result<Passed> {
         let from = self.now();
         let refused = match &step.disturbance {
-            None => {
-                if step.act == Act::Restart {
+            None => match &step.act {
+                Act::Restart => {
                     self.kill().await;
                     self.begin().await?;
+                    None
                 }
-                self.act(&step.act).await?
-            }
+                Act::RestartInThePast(step) => self.restart_in_the_past(*step).await?,
+                Act::LoseNode(loss, seed) => self.lose_node(*loss, *seed).await?,
+                act => self.act(act).await?,
+            },
+            Some(Disturbance::Unseen(hidden)) => self.unseen(hidden, &step.act).await?,
+            Some(Disturbance::WebhooksDown) => self.without_webhooks(&step.act).await?,
             Some(Disturbance::Kill(writes)) => self.killed(&step.act, *writes, None).await?,
             Some(Disturbance::KillAnd(0, meanwhile)) => {
                 self.kill().await;
@@ -172,6 +237,7 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
             Some(Disturbance::KillAnd(writes, meanwhile)) => {
                 self.killed(&step.act, *writes, Some(meanwhile)).await?
             }
+            Some(Disturbance::TakeOver(writes)) => self.taken_over(&step.act, *writes).await?,
             Some(Disturbance::OneWrite(fault, number)) => {
                 self.meets_faults = true;
                 let rule = self.admin.inject(rules::one_write(*fault, *number, &self.witness.user));
@@ -205,6 +271,66 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
             None => self.rests(step).await?,
         };
         Ok(Passed { from, until: self.now(), rest, state, refused })
+    }
+
+    /// Does something that the program's watches leave out, and then what they tell.
+    async fn unseen(&mut self, hidden: &Act, seen: &Act) -> anyhow::Result<Option<String>> {
+        let collections: BTreeSet<&str> = match hidden {
+            Act::DeleteObject(id) | Act::ChangeObject(id, ..) | Act::Extend(id) => [&*id.collection].into(),
+            _ => self.samples.iter().map(|id| &*id.collection).collect(),
+        };
+        let rules = rules::unseen(&collections, &self.witness.user);
+        let rules: Vec<RuleId> = rules.into_iter().map(|rule| self.admin.inject(rule)).collect();
+        let refused = self.act(hidden).await?;
+        let deadline = Instant::now() + LONGEST_UNSEEN;
+        let is_hidden = |rule: &RuleId| self.admin.hits(*rule).unwrap_or_default() > 0;
+        while !rules.iter().any(is_hidden) && Instant::now() < deadline {
+            sleep(PAUSE).await;
+        }
+        sleep(UNSEEN).await;
+        for rule in rules {
+            self.admin.remove_fault(rule);
+        }
+        match seen {
+            Act::Relist(id) => self.relist(id).await?,
+            act => return Ok(refused.or(self.act(act).await?)),
+        }
+        Ok(refused)
+    }
+
+    /// The program's watches of an object's kind end with 410.
+    async fn relist(&mut self, id: &ObjectId) -> anyhow::Result<()> {
+        let rule = self.admin.inject(rules::expired(&id.collection, &self.witness.user));
+        self.pass(2 * UNSEEN).await?;
+        self.admin.remove_fault(rule);
+        Ok(())
+    }
+
+    /// Loses a node for some seconds.
+    async fn lose_node(&mut self, loss: NodeLoss, seed: u64) -> anyhow::Result<Option<String>> {
+        let Some(lost) = Lost::begin(&self.stand.access.client, loss, seed).await? else {
+            return Ok(Some("no pod is on a node".to_owned()));
+        };
+        self.pass(rules::WINDOW).await?;
+        lost.end().await?;
+        Ok(None)
+    }
+
+    /// Does something while the program's webhooks cannot be called, and again later where that is refused for it.
+    async fn without_webhooks(&mut self, act: &Act) -> anyhow::Result<Option<String>> {
+        let Some(webhooks) = self.webhooks else { return self.act(act).await };
+        self.meets_faults = true;
+        self.actor.lead_webhooks(self.needed, webhooks, false).await?;
+        let refused = self.act(act).await?;
+        self.pass(rules::WINDOW).await?;
+        self.actor.lead_webhooks(self.needed, webhooks, true).await?;
+        match refused {
+            Some(why) if is_unreached(&why) => Ok(match self.actor.act_again(act).await? {
+                Acted::Done => None,
+                Acted::Refused(why) => Some(why),
+            }),
+            refused => Ok(refused),
+        }
     }
 
     /// Waits until the program has asked for what it watches and is quiet: what goes wrong is to meet it at work, not at its start.
@@ -248,8 +374,57 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
         writes: u64,
         meanwhile: Option<&Act>,
     ) -> anyhow::Result<Option<String>> {
+        let mut refused = self.killed_after(act, writes).await?;
+        if let Some(meanwhile) = meanwhile {
+            refused = refused.or(self.act(meanwhile).await?);
+        }
+        self.begin().await?;
+        Ok(refused)
+    }
+
+    /// Starts the program again; its first lists show the samples as they were after the act of a step, and its watches tell
+    /// nothing for a while.
+    async fn restart_in_the_past(&mut self, step: usize) -> anyhow::Result<Option<String>> {
+        self.kill().await;
+        let since = self.revisions.get(step).copied().unwrap_or_default();
+        let until = self.revisions.get(step + 1).copied().unwrap_or(u64::MAX);
+        let of_trial = self.witness.of_trial(self.journal, self.samples, since..until);
+        let Some(revision) = of_trial else {
+            return Ok(Some(format!("step {} has changed no sample", step + 1)));
+        };
+        let rules: Vec<RuleId> = rules::past(revision, self.samples, &self.witness.user)
+            .into_iter()
+            .map(|rule| self.admin.inject(rule))
+            .collect();
+        self.begin().await?;
+        let deadline = Instant::now() + LONGEST_START;
+        let has_listed = |rule: &RuleId| self.admin.hits(*rule).unwrap_or_default() > 0;
+        while !rules.iter().any(has_listed) && Instant::now() < deadline {
+            sleep(PAUSE).await;
+        }
+        self.pass(rules::WINDOW).await?;
+        for rule in rules {
+            self.admin.remove_fault(rule);
+        }
+        Ok(None)
+    }
+
+    /// The same with a second replica, which waits for the Lease of the first and takes over.
+    async fn taken_over(&mut self, act: &Act, writes: u64) -> anyhow::Result<Option<String>> {
+        let first = self.running.take();
+        self.running = Some((self.start)()?);
+        self.started().await?;
+        let second = std::mem::replace(&mut self.running, first);
+        let refused = self.killed_after(act, writes).await?;
+        self.actor.release_leases(&self.witness.user).await?;
+        self.running = second;
+        Ok(refused)
+    }
+
+    /// Does something, and kills the program after so many writes: no write after it is carried out.
+    async fn killed_after(&mut self, act: &Act, writes: u64) -> anyhow::Result<Option<String>> {
         let rule = self.admin.inject(rules::no_more_writes(&self.witness.user, writes));
-        let mut refused = self.act(act).await?;
+        let refused = self.act(act).await?;
         let (mut seen, mut quiet_since) = (u64::MAX, Instant::now());
         let deadline = Instant::now() + self.pace.timeout;
         // It is about to write once more; or it never will.
@@ -265,10 +440,6 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
         }
         self.kill().await;
         self.admin.remove_fault(rule);
-        if let Some(meanwhile) = meanwhile {
-            refused = refused.or(self.act(meanwhile).await?);
-        }
-        self.begin().await?;
         Ok(refused)
     }
 
@@ -369,14 +540,6 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
 /// What a program has said, and how it ended.
 fn life(running: &mut Running, exit: Option<String>) -> Life {
     let said = running.said();
-    let is_panic = |line: &&str| {
-        line.starts_with("panic: ")
-            || line.contains("Observed a panic")
-            || line.contains("panicked at")
-            || line.contains("Recovered from panic")
-            || line.contains("\"panic\":")
-    };
-    let panics = said.lines().filter(is_panic).take(3).map(|line| line.trim().to_owned()).collect();
     let start = said.ceil_char_boundary(said.len().saturating_sub(TAIL));
-    Life { exit, panics, tail: said[start..].to_owned() }
+    Life { exit, panics: panics(&said), tail: said[start..].to_owned() }
 }

@@ -4,9 +4,10 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kubewright_recording::{Author, Reconcile};
 use kubewright_runtime::command::{Installation, Operator, Run};
 use kubewright_runtime::rbac::Observed;
-use kubewright_runtime::{Backlog, CancellationToken, Failing, Leadership, Manager};
+use kubewright_runtime::{Backlog, CancellationToken, Failing, Leadership, Manager, ReconcileRecord};
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
@@ -21,6 +22,21 @@ pub(super) struct Replica {
     leadership: Option<Leadership>,
     task: JoinHandle<()>,
     failure: Arc<Mutex<Option<String>>>,
+}
+
+/// A reconcile as it is recorded.
+fn noted(record: &ReconcileRecord, by: &Author) -> Reconcile {
+    Reconcile {
+        time: record.began,
+        by: by.clone(),
+        controller: record.controller.to_string(),
+        key: record.key.to_string(),
+        reasons: record.reasons.clone(),
+        waited: record.waited.as_secs_f64(),
+        took: record.took.as_secs_f64(),
+        outcome: record.outcome.clone(),
+        failed: record.has_failed,
+    }
 }
 
 impl Replica {
@@ -42,10 +58,15 @@ impl Replica {
         let run = Run {
             namespaces: installation.namespaces.clone(),
             leader_elect: elects,
-            leader_elect_resource_namespace: Some(home),
+            leader_elect_resource_namespace: Some(home.clone()),
             ..Run::default()
         };
         let mut manager = operator.manager(manager, &run).unwrap_or_else(|error| refused(&error));
+        if let Some(admin) = cluster.admin().cloned() {
+            let user = format!("system:serviceaccount:{home}:{name}");
+            let by = Author { user, program: operator.user_agent() };
+            manager.on_reconcile(move |record| admin.note_reconcile(noted(record, &by)));
+        }
         let ended = CancellationToken::new();
         if let Some((host, server)) = operator.webhooks_in_process(installation) {
             cluster.mount_webhooks_until(host, server.service(), ended.clone());

@@ -4,20 +4,36 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kubewright_cluster::recording::{Header, Recording};
+use kubewright_cluster::admin::Admin;
+use kubewright_cluster::recording::Recording;
+use kubewright_recording::Header;
 
 /// The folder of recordings, beside what cargo builds.
 const FOLDER: &str = "kubewright-recordings";
 
-/// Writes a recording down under the name of its test and its seed; gives where.
+/// Writes a recording down under the name of its test and its seed, with what happened besides writes; gives where.
 ///
 /// # Errors
 /// When the file system refuses.
-pub(crate) fn keep(test: &str, seed: u64, notes: Vec<String>, recording: &Recording) -> io::Result<PathBuf> {
+pub(crate) fn keep(
+    test: &str,
+    seed: u64,
+    notes: Vec<String>,
+    recording: &Recording,
+    admin: Option<&Admin>,
+) -> io::Result<PathBuf> {
     let folder = folder(std::env::current_exe().ok().as_deref());
     fs::create_dir_all(&folder)?;
-    let path = folder.join(format!("{}-{seed}.jsonl", test.replace("::", ".")));
-    recording.write(&Header { seed: Some(seed), notes }, &mut File::create(&path)?)?;
+    let path = folder.join(format!("{}-{seed}.kwrec", test.replace("::", ".")));
+    let header = Header {
+        program: concat!("kubewright-testing ", env!("CARGO_PKG_VERSION")).to_owned(),
+        started: recording.writes().first().map(|write| write.time),
+        seed: Some(seed),
+        notes,
+        ..Header::default()
+    };
+    let besides = admin.map(Admin::records).unwrap_or_default();
+    recording.write_blocks(&header, besides, &mut File::create(&path)?)?;
     Ok(path)
 }
 

@@ -13,19 +13,20 @@ use kubewright_store::Name;
 
 use super::{Failure, SeedRun};
 use crate::Cluster;
-use crate::checks::{self, Emptied, Span, is_operator, is_work};
+use crate::checks::{self, Emptied, Span, TEST, is_operator, is_work};
 use crate::faults::operators;
 
 /// How often a write of operators that see nothing new has to be there, to be no chance.
 const PASSES: usize = 3;
+/// A key that waits for its time no longer than this is looked at again by itself.
+const LATER: Duration = Duration::from_hours(24 * 366);
 /// For how long nothing happens.
 const REST: Duration = Duration::from_secs(180);
-/// Who has made what the test has made.
-const TEST: &str = "kubernetes-admin";
 
 impl SeedRun {
     /// Has the operators start anew, with nothing to do. More than once only if they have done something.
     pub(super) async fn look_again(&mut self, cluster: &Cluster) -> Result<(), Failure> {
+        self.evidence.looks_again = cluster.operators().iter().any(|operator| !operator.is_at_rest(LATER));
         let mut found = Ok(());
         for _ in 0..PASSES {
             let from = cluster.world().clock.now();
@@ -78,12 +79,12 @@ impl SeedRun {
 }
 
 /// Where writes were made.
-fn places<'a>(writes: impl Iterator<Item = &'a Arc<Write>>) -> BTreeSet<(Name, Name)> {
+pub(super) fn places<'a>(writes: impl Iterator<Item = &'a Arc<Write>>) -> BTreeSet<(Name, Name)> {
     writes.map(|write| (Arc::clone(&write.collection), Arc::clone(&write.key))).collect()
 }
 
 /// What is there of some places, in the order in which it came to be what it is.
-fn there(recording: &Recording, places: &BTreeSet<(Name, Name)>) -> Vec<Arc<Write>> {
+pub(super) fn there(recording: &Recording, places: &BTreeSet<(Name, Name)>) -> Vec<Arc<Write>> {
     let objects = recording.objects().into_iter();
     let mut found: Vec<_> =
         objects.filter(|(place, _)| places.contains(place)).map(|(_, write)| write).collect();
@@ -92,18 +93,24 @@ fn there(recording: &Recording, places: &BTreeSet<(Name, Name)>) -> Vec<Arc<Writ
 }
 
 /// Deletes an object, as the administrator; if it is not there any more, so be it.
-async fn delete(cluster: &Cluster, write: &Write) {
+pub(super) async fn delete(cluster: &Cluster, write: &Write) {
+    if let Some(api) = api(cluster, write) {
+        let _ = api.delete(write.name(), &DeleteParams::background()).await;
+    }
+}
+
+/// The API of an object's kind, as the administrator.
+pub(super) fn api(cluster: &Cluster, write: &Write) -> Option<Api<DynamicObject>> {
     let object = write.object();
     let text = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
     let types = TypeMeta { api_version: text("apiVersion"), kind: text("kind") };
-    let Ok(kind) = GroupVersionKind::try_from(&types) else { return };
+    let kind = GroupVersionKind::try_from(&types).ok()?;
     let plural = write.collection.rsplit('/').next().unwrap_or_default();
     let kind = ApiResource::from_gvk_with_plural(&kind, plural);
-    let api: Api<DynamicObject> = match write.namespace() {
+    Some(match write.namespace() {
         "" => Api::all_with(cluster.client(), &kind),
         namespace => Api::namespaced_with(cluster.client(), namespace, &kind),
-    };
-    let _ = api.delete(write.name(), &DeleteParams::background()).await;
+    })
 }
 
 impl Cluster {

@@ -1,5 +1,6 @@
 //! What is done to a cluster while the body of a test runs under a seed, and what has to hold afterwards.
 
+mod anew;
 mod final_checks;
 
 use std::collections::BTreeSet;
@@ -71,17 +72,24 @@ impl SeedRun {
     /// Whether what has to hold does.
     pub(crate) async fn end(&mut self, cluster: &Cluster) -> Result<(), Failure> {
         if !self.is_under_faults() {
-            return Ok(());
+            return cluster.ledger().failure().map_or(Ok(()), |why| Err(Failure::new(why)));
         }
         self.evidence.begun = self.begun;
         self.evidence.stale = cluster.injector().stale();
         cluster.settle().await;
         self.look(cluster, checks::SETTLED)?;
         self.look_again(cluster).await?;
+        self.look(cluster, checks::SEEN)?;
         self.rest(cluster).await;
         self.look(cluster, checks::RESTED)?;
+        self.evidence.anew.before = cluster.revision();
         self.empty(cluster).await;
-        self.look(cluster, checks::EMPTIED)
+        self.look(cluster, checks::EMPTIED)?;
+        if let Some(why) = cluster.ledger().failure() {
+            return Err(Failure::new(why));
+        }
+        self.make_anew(cluster).await;
+        self.look(cluster, checks::ANEW)
     }
 
     /// Judges what there is by now.
@@ -103,7 +111,7 @@ impl SeedRun {
         let notes =
             [vec![format!("{} under seed {}", self.test.path(), self.seed), why], lines.clone()].concat();
         let Some(recording) = cluster.recording() else { return lines };
-        lines.push(match record::keep(&self.test.path(), self.seed, notes, &recording) {
+        lines.push(match record::keep(&self.test.path(), self.seed, notes, &recording, cluster.admin()) {
             Ok(path) => {
                 format!("to look at the cluster as it is now: kubewright up --from {}", path.display())
             }

@@ -6,6 +6,7 @@ mod examples;
 mod failing;
 mod failures;
 mod guide;
+mod ledger;
 mod mutants;
 mod operator;
 mod time;

@@ -33,6 +33,8 @@ async fn an_operator_runs_as_its_account_under_its_name(cluster: Cluster) {
         (write.verb.as_str(), write.program.as_str(), write.user.as_str()),
         ("patch", "copier/1.0", "system:serviceaccount:copier-system:copier")
     );
+    let because = "copier reconciled default/a: Secret default/a created at ";
+    assert!(write.because.starts_with(because), "{}", write.because);
     let rights = operator.rights();
     assert_eq!(rights.unused.iter().collect::<Vec<_>>(), [("configmaps".to_owned(), "delete".to_owned())]);
 }

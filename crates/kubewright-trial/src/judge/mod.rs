@@ -1,5 +1,7 @@
 //! Judges a run without knowing the operator.
 
+mod agreement;
+mod no_ops;
 mod requests;
 mod rights;
 mod states;
@@ -9,10 +11,11 @@ mod writes;
 use crate::{
     finding::Finding,
     known::Known,
-    plan::{Act, Desired, Disturbance, Step},
+    plan::{Act, Desired, Step},
     story::{Passed, Story},
 };
 
+pub use agreement::disagreements;
 pub use rights::{Rule, unused};
 
 /// All that is wrong in a run.
@@ -26,6 +29,7 @@ pub fn judge(story: &Story, known: &Known) -> Vec<Finding> {
         }
         let scene = Scene { story, step, passed, known };
         found.extend(requests::judge(&scene));
+        found.extend(no_ops::judge(&scene));
         found.extend(writes::judge(&scene));
         found.extend(states::judge(&scene));
     }
@@ -46,14 +50,6 @@ impl Scene<'_> {
         matches!(&self.step.desired, Desired::Changed(change) if change.is_hostile)
     }
 
-    /// Whether the program meets faults of the server in this step.
-    fn has_fault(&self) -> bool {
-        matches!(
-            self.step.disturbance,
-            Some(Disturbance::Fault(..) | Disturbance::OneWrite(..) | Disturbance::Quota(_))
-        )
-    }
-
     /// Whether somebody else has an object under a name that the operator wants.
     fn has_stranger(&self) -> bool {
         self.story.plan.steps.iter().any(|step| matches!(step.act, Act::Occupy(..)))
@@ -66,12 +62,7 @@ impl Scene<'_> {
 
 /// How the program ended. Under faults it may end to be started again, as a Deployment does; it may never panic.
 fn program(story: &Story) -> Vec<Finding> {
-    let meets_faults = story.plan.steps.iter().any(|step| {
-        matches!(
-            step.disturbance,
-            Some(Disturbance::Fault(..) | Disturbance::OneWrite(..) | Disturbance::Quota(_))
-        )
-    });
+    let meets_faults = story.plan.steps.iter().any(Step::meets_faults);
     let mut found = Vec::new();
     for life in &story.lives {
         if let Some(line) = life.panics.first() {

@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, time::Duration};
 use super::Scene;
 use crate::{
     finding::{Check, Finding},
-    plan::{Act, Desired, Disturbance},
-    story::{Did, Request, Rest, Who, resource},
+    plan::{Desired, Disturbance},
+    story::{Request, Rest},
 };
 
 /// How often a request is refused before it counts as failing again and again.
@@ -33,7 +33,6 @@ pub(super) fn judge(scene: &Scene<'_>) -> Vec<Finding> {
     }
     found.extend(looping(scene, &requests));
     found.extend(insistent(scene, &requests));
-    found.extend(no_ops(scene, &requests));
     found
 }
 
@@ -42,13 +41,13 @@ fn finding(scene: &Scene<'_>, check: Check, subject: String, message: String) ->
 }
 
 /// `update deployments.apps/status`, without a name.
-fn kind_of(request: &Request) -> String {
+pub(super) fn kind_of(request: &Request) -> String {
     let nameless = Request { namespace: String::new(), name: String::new(), ..request.clone() };
     nameless.text()
 }
 
 /// Requests by what they ask for, in their order.
-fn by<'a>(
+pub(super) fn by<'a>(
     requests: impl IntoIterator<Item = &'a Request>,
     key: impl Fn(&Request) -> String,
 ) -> BTreeMap<String, Vec<&'a Request>> {
@@ -73,9 +72,9 @@ fn forbidden(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
 /// Writes that are refused because of what is in them. The `test` of a JSON patch may well not hold.
 fn invalid(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
     // What goes on to a pod is answered by the pod, and there is none here that could.
-    let goes_on = |one: &Request| matches!(&*one.subresource, "exec" | "attach" | "portforward" | "proxy");
-    let is_refused =
-        |one: &&Request| matches!(one.code, Some(400 | 422)) && !one.struck && one.writes() && !goes_on(one);
+    let is_refused = |one: &&Request| {
+        matches!(one.code, Some(400 | 422)) && !one.struck && one.writes() && !one.goes_to_pod()
+    };
     let refused = requests.iter().copied().filter(is_refused).filter(|one| one.patch != "json");
     let told = by(refused, kind_of).into_iter().map(|(kind, refused)| {
         let code = refused[0].code.unwrap_or_default();
@@ -94,7 +93,8 @@ fn failing(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
         Some(404) => one.writes(),
         Some(code) => code >= 400 && !one.struck,
     };
-    let all = by(requests.iter().copied().filter(|one| one.verb != "watch"), |one| match &*one.verb {
+    let is_meant = |one: &&Request| one.verb != "watch" && !one.goes_to_pod();
+    let all = by(requests.iter().copied().filter(is_meant), |one| match &*one.verb {
         // What is created has no name in its URL; it is the same object if it is refused each time.
         "create" => kind_of(one),
         _ => one.text(),
@@ -102,7 +102,7 @@ fn failing(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
     let mut found = Vec::new();
     for (text, tries) in all {
         let refused = tries.iter().rev().take_while(|one| is_refusal(one)).count();
-        if refused >= REFUSED && !scene.has_fault() {
+        if refused >= REFUSED && !scene.step.meets_faults() {
             let code = tries.last().and_then(|one| one.code).unwrap_or_default();
             let kind = kind_of(tries[0]);
             let message =
@@ -149,40 +149,6 @@ fn insistent(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
             let message =
                 format!("{text} fails and is tried again without a pause: {most} times in a second");
             found.push(finding(scene, Check::BackOff, kind_of(tries[0]), message));
-        }
-    }
-    found
-}
-
-/// Writes of what is there already: more were answered with success than were stored.
-fn no_ops(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
-    if !matches!(scene.step.act, Act::Restart | Act::Touch) || scene.step.disturbance.is_some() {
-        return Vec::new();
-    }
-    let is_done = |one: &&Request| one.writes() && one.code.is_some_and(|code| code < 300);
-    let done =
-        by(requests.iter().copied().filter(is_done), |one| format!("{} {}", one.collection, one.subresource));
-    let mut found = Vec::new();
-    for (_, done) in done {
-        let one = done[0];
-        let is_of = |write: &&crate::story::Write| {
-            write.by == Who::Program
-                && write.id.collection == one.collection
-                && write.subresource == one.subresource
-                && write.did != Did::Delete
-        };
-        let stored = scene.story.writes_in(scene.passed).filter(is_of).count();
-        if done.len() > stored && one.verb != "delete" {
-            let part =
-                if one.subresource.is_empty() { String::new() } else { format!("/{}", one.subresource) };
-            let message = format!(
-                "{}: {} of {} writes of {}{part} change nothing",
-                scene.step.act,
-                done.len() - stored,
-                done.len(),
-                resource(&one.collection)
-            );
-            found.push(finding(scene, Check::NoOp, kind_of(one), message));
         }
     }
     found

@@ -6,8 +6,8 @@ use super::Scene;
 use crate::{
     finding::{Check, Finding},
     plan::{Act, Desired},
-    state::{ADDITION, Difference, OWNER, differences},
-    story::{ObjectId, Rest, Who},
+    state::{ADDITION, Difference, OWNER, State, differences},
+    story::{ObjectId, Request, Rest, Who},
 };
 
 pub(super) fn judge(scene: &Scene<'_>) -> Vec<Finding> {
@@ -144,7 +144,7 @@ fn left(scene: &Scene<'_>) -> Vec<Finding> {
 }
 
 /// `configmaps /data/text`.
-fn subject(difference: &Difference) -> String {
+pub(super) fn subject(difference: &Difference) -> String {
     let generic = |part: &str| if part.parse::<u32>().is_ok() { "*".to_owned() } else { part.to_owned() };
     let field: Vec<String> = difference.field.split('/').map(generic).collect();
     let what = match (&difference.expected, &difference.reached) {
@@ -165,7 +165,15 @@ fn differing(scene: &Scene<'_>) -> Vec<Finding> {
     // That has a check of its own.
     all.retain(|one| one.reached.as_deref() != Some("\"<not current>\""));
     let mut found = Vec::new();
-    match &scene.step.act {
+    // What somebody changed in an earlier step, and stayed so, was told then.
+    let changed_before = |one: &Difference| {
+        let steps = scene.story.plan.steps.iter().take_while(|step| !std::ptr::eq(*step, scene.step));
+        steps.into_iter().any(|step| {
+            matches!(&step.act, Act::ChangeObject(id, field, _) if one.id == *id && one.field == *field)
+        })
+    };
+    all.retain(|one| !changed_before(one));
+    match scene.step.meddling() {
         Act::DeleteObject(id) => {
             if let Some(place) = all.iter().position(|one| one.id == *id && one.field.is_empty()) {
                 let one = all.remove(place);
@@ -188,7 +196,172 @@ fn differing(scene: &Scene<'_>) -> Vec<Finding> {
         // Told by what the operator made where there is some, not by what it says of itself.
         let first = all.iter().find(|one| !one.field.starts_with("/status")).unwrap_or(first);
         let (subject, message) = (subject(first), first.text());
-        found.push(finding(scene, Check::State, subject, message, all));
+        let (check, message) = match explanation(scene, expected, &all) {
+            Some(explanation) => (Check::ExplainedState, format!("{message}; {explanation}")),
+            None => (Check::State, message),
+        };
+        found.push(finding(scene, check, subject, message, all));
     }
     found
+}
+
+/// Why a state need not be a bug, in words.
+fn explanation(scene: &Scene<'_>, expected: &State, all: &[Difference]) -> Option<String> {
+    // A mark that stays may wait for what a pod says; nothing else does.
+    let is_mark = |one: &Difference| {
+        one.reached.is_some()
+            && (one.field.starts_with("/metadata/annotations") || one.field.starts_with("/status/"))
+    };
+    let so_far = scene.story.requests.iter().filter(|request| request.at <= scene.passed.until);
+    let is_unanswered =
+        |request: &&Request| request.goes_to_pod() && request.code.is_none_or(|code| code >= 400);
+    if let Some(request) = so_far.filter(|_| all.iter().all(is_mark)).find(is_unanswered) {
+        return Some(format!("it asks pods, and those are simulated: {} was refused", request.text()));
+    }
+    // An operator that says no says so when it is asked. What goes wrong is no reason to stay behind.
+    let is_asked = matches!(scene.step.act, Act::Change(_)) && !scene.story.plan.has_fault();
+    let refused = scene.known.samples.iter().filter(|_| is_asked).find_map(|id| {
+        let (before, now) = (expected.get(id)?, scene.passed.state.get(id)?);
+        Some((id, refusal(&before["status"], &now["status"])?))
+    });
+    refused.map(|(id, reason)| format!("the status of {id} says why: {reason}"))
+}
+
+/// The reason of a condition that is false, and is not where all is done.
+fn refusal(before: &Value, now: &Value) -> Option<String> {
+    let conditions = |status: &Value| status["conditions"].as_array().cloned().unwrap_or_default();
+    let was_other =
+        |kind: &Value| conditions(before).iter().any(|one| one["type"] == *kind && one["status"] != "False");
+    let is_refusal = |one: &&Value| {
+        one["status"] == "False"
+            && one["observedGeneration"] != "<not current>"
+            && one["reason"].as_str().is_some_and(|reason| !reason.is_empty())
+            && was_other(&one["type"])
+    };
+    let found = conditions(now);
+    let one = found.iter().find(is_refusal)?;
+    let text = |field: &str| one[field].as_str().unwrap_or_default().to_owned();
+    Some(format!("{} is False, {} ({})", text("type"), text("reason"), text("message")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{
+        known::Known,
+        plan::{Plan, Step},
+        state::State,
+        story::{Passed, Story},
+    };
+
+    #[test]
+    fn a_field_that_stays_changed_is_told_in_the_step_in_which_somebody_changed_it() {
+        let id = ObjectId::new("/configmaps", "a/b");
+        let state = |a: i32, b: i32| State::from([(id.clone(), json!({"data": {"a": a, "b": b}}))]);
+        let change = |field: &str| {
+            Step::new(Act::ChangeObject(id.clone(), field.to_owned(), Value::from(2)), Desired::Samples)
+        };
+        let plan = Plan::new("changed", [change("/data/a"), change("/data/b")]);
+        let passed = |state| Passed {
+            from: Duration::ZERO,
+            until: Duration::ZERO,
+            rest: Rest::Quiet,
+            state,
+            refused: None,
+        };
+        let steps = vec![passed(state(2, 1)), passed(state(2, 2))];
+        let story = Story { plan, steps, writes: Vec::new(), requests: Vec::new(), lives: Vec::new() };
+        let known = Known { expected: [(Desired::Samples, state(1, 1))].into(), ..Known::default() };
+        let told: Vec<(Check, String)> = (0..2)
+            .flat_map(|number| {
+                let (step, passed) = (&story.plan.steps[number], &story.steps[number]);
+                differing(&Scene { story: &story, step, passed, known: &known })
+            })
+            .map(|one| (one.check, one.subject))
+            .collect();
+        let drift = |field: &str| (Check::FieldDrift, format!("configmaps {field}"));
+        assert_eq!(told, [drift("/data/a"), drift("/data/b")]);
+    }
+
+    /// The checks that tell of a child that stays as it was after a change, where the status and a request are so.
+    fn findings(status: Value, request: Option<Request>, plan: fn(Step) -> Step) -> Vec<Check> {
+        findings_of(&json!({"data": {"size": 1}}), &json!({"data": {"size": 2}}), status, request, plan)
+    }
+
+    /// The same of a child that is to be one and stays another.
+    fn findings_of(
+        one: &Value,
+        other: &Value,
+        status: Value,
+        request: Option<Request>,
+        plan: fn(Step) -> Step,
+    ) -> Vec<Check> {
+        let (sample, child) = (ObjectId::new("g/pages", "a/p"), ObjectId::new("/configmaps", "a/b"));
+        let state = |made: &Value, status: Value| {
+            State::from([(sample.clone(), json!({"status": status})), (child.clone(), made.clone())])
+        };
+        let done = json!({"conditions": [{"type": "Done", "status": "True", "reason": "Yes"}]});
+        let change = plan(Step::new(Act::Change(None), Desired::Samples));
+        let passed = Passed {
+            from: Duration::ZERO,
+            until: Duration::from_secs(9),
+            rest: Rest::Quiet,
+            state: state(other, status),
+            refused: None,
+        };
+        let story = Story {
+            plan: Plan::new("change", [change]),
+            steps: vec![passed],
+            writes: Vec::new(),
+            requests: request.into_iter().collect(),
+            lives: Vec::new(),
+        };
+        let expected = [(Desired::Samples, state(one, done))].into();
+        let known = Known { samples: vec![sample.clone()], expected, ..Known::default() };
+        let (step, passed) = (&story.plan.steps[0], &story.steps[0]);
+        let scene = Scene { story: &story, step, passed, known: &known };
+        differing(&scene).into_iter().map(|one| one.check).collect()
+    }
+
+    fn same(step: Step) -> Step {
+        step
+    }
+
+    #[test]
+    fn an_operator_that_says_why_it_does_not_do_a_change_is_not_told_for_an_error() {
+        let condition = |status: &str, kind: &str| json!({"conditions": [{"type": kind, "status": status, "reason": "Unsupported", "message": "no"}]});
+        assert_eq!(findings(condition("False", "Done"), None, same), [Check::ExplainedState]);
+        assert_eq!(findings(condition("True", "Done"), None, same), [Check::State]);
+        assert_eq!(findings(condition("False", "Other"), None, same), [Check::State], "it is new");
+        let killed = |step: Step| step.under(crate::plan::Disturbance::Kill(1));
+        assert_eq!(findings(condition("False", "Done"), None, killed), [Check::State]);
+    }
+
+    #[test]
+    fn a_mark_that_waits_for_a_simulated_pod_is_not_told_for_an_error() {
+        let request = |subresource: &str, code| Request {
+            at: Duration::from_secs(1),
+            verb: "create".to_owned(),
+            collection: "/pods".to_owned(),
+            subresource: subresource.to_owned(),
+            namespace: "a".to_owned(),
+            patch: String::new(),
+            name: "p-0".to_owned(),
+            code: Some(code),
+            struck: false,
+        };
+        let marked = json!({"metadata": {"annotations": {"waits": "yes"}}});
+        let plain = json!({"metadata": {}});
+        let done = || json!({"conditions": [{"type": "Done", "status": "True", "reason": "Yes"}]});
+        let of = |one: &Value, other: &Value, request| findings_of(one, other, done(), Some(request), same);
+        assert_eq!(of(&plain, &marked, request("exec", 400)), [Check::ExplainedState]);
+        assert_eq!(of(&plain, &marked, request("exec", 101)), [Check::State]);
+        assert_eq!(of(&plain, &marked, request("", 400)), [Check::State]);
+        assert_eq!(of(&marked, &plain, request("exec", 400)), [Check::State], "what is missing");
+        assert_eq!(findings(done(), Some(request("exec", 400)), same), [Check::State], "what was made");
+    }
 }

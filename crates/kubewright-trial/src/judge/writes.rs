@@ -6,7 +6,7 @@ use super::{Scene, timeline::changed};
 use crate::{
     finding::{Check, Finding},
     plan::Act,
-    state::is_ready,
+    state::{CLAIMS, is_ready},
     story::{Did, ObjectId, Rest, Who, Write, is_upkeep},
 };
 
@@ -16,6 +16,7 @@ pub(super) fn judge(scene: &Scene<'_>) -> Vec<Finding> {
     found.extend(ahead(scene));
     found.extend(strangers(scene));
     found.extend(undone(scene));
+    found.extend(misled(scene));
     found
 }
 
@@ -139,4 +140,85 @@ fn undone(scene: &Scene<'_>) -> Option<Finding> {
         }
     }
     None
+}
+
+/// A program that starts anew at rest, and reads an old state first, deletes what is wanted. Where the old state is another spec, that
+/// it deletes what was not wanted then is no wonder, and is told only of what cannot be made anew as it was: what has data.
+fn misled(scene: &Scene<'_>) -> Option<Finding> {
+    let Act::RestartInThePast(step) = scene.step.act else { return None };
+    let is_of_deletion = scene.story.plan.steps.get(step).is_some_and(|step| step.act == Act::DeleteSamples);
+    let has_data = |id: &ObjectId| {
+        matches!(&*id.collection, CLAIMS | "apps/statefulsets") || scene.known.volatile.is_in(id)
+    };
+    let was_there = |id: &ObjectId| {
+        let before =
+            scene.story.writes.iter().rev().find(|write| write.id == *id && write.at < scene.passed.from);
+        before.is_some_and(|write| write.did != Did::Delete)
+    };
+    // What is deleted with a finalizer, or in the foreground, is marked first.
+    let deletes = |write: &&Write| {
+        write.did == Did::Delete || write.object["metadata"]["deletionTimestamp"].is_string()
+    };
+    let found = work(scene)
+        .filter(|write| write.by == Who::Program && !scene.known.samples.contains(&write.id))
+        .filter(deletes)
+        .find(|write| (is_of_deletion || has_data(&write.id)) && was_there(&write.id))?;
+    Some(Finding {
+        check: Check::OldState,
+        subject: found.id.resource(),
+        message: format!(
+            "{} is wanted, and is deleted by the program, which was started again and read an old state",
+            found.id
+        ),
+        differences: Vec::new(),
+        timeline: scene.timeline(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        known::Known,
+        plan::{Desired, Plan, Step},
+        state::State,
+        story::{Passed, Story},
+    };
+
+    /// What is found when a program deletes an object in its second life, which reads the state after an act.
+    fn found(act: Act, collection: &str) -> usize {
+        let restart = Step::new(Act::RestartInThePast(0), Desired::Samples);
+        let plan = Plan::new("past", [Step::new(act, Desired::Samples), restart]);
+        let write = |at, did| Write {
+            at: Duration::from_secs(at),
+            id: ObjectId::new(collection, "a/b"),
+            did,
+            by: Who::Program,
+            subresource: String::new(),
+            object: json!({"metadata": {"name": "b", "namespace": "a"}}),
+        };
+        let passed = |step: u64| Passed {
+            from: Duration::from_secs(10 * step),
+            until: Duration::from_secs(10 * step + 9),
+            rest: Rest::Quiet,
+            state: State::new(),
+            refused: None,
+        };
+        let steps = vec![passed(0), passed(1)];
+        let writes = vec![write(1, Did::Create), write(12, Did::Delete)];
+        let story = Story { plan, steps, writes, requests: Vec::new(), lives: Vec::new() };
+        let (step, passed) = (&story.plan.steps[1], &story.steps[1]);
+        usize::from(misled(&Scene { story: &story, step, passed, known: &Known::default() }).is_some())
+    }
+
+    #[test]
+    fn what_is_deleted_by_an_old_state_is_told_of_a_deletion_and_where_it_has_data_of_a_change() {
+        assert_eq!(found(Act::DeleteSamples, "/configmaps"), 1);
+        assert_eq!(found(Act::Change(None), "/configmaps"), 0);
+        assert_eq!(found(Act::Change(None), "apps/statefulsets"), 1);
+    }
 }

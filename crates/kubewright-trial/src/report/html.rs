@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Report, escaped};
-use crate::finding::{Check, Folded};
+use crate::finding::Folded;
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}\
 h1{font-size:1.5rem}h2{font-size:1.1rem;margin-top:2rem}table{border-collapse:collapse;width:100%}\
@@ -29,18 +29,7 @@ impl Report {
         for finding in &self.findings {
             page += &self.section(finding);
         }
-        page += "<h2>Scorecard</h2>\n<table><tr><th>check</th><th>what has to hold</th><th></th></tr>\n";
-        for check in Check::ALL {
-            let found = self.findings.iter().filter(|one| one.finding.check == check).count();
-            let word = if found == 0 { "held".to_owned() } else { format!("<b>{found} found</b>") };
-            let _ = writeln!(
-                page,
-                "<tr><td><code>{}</code></td><td>{}</td><td>{word}</td></tr>",
-                check.name(),
-                escaped(check.promise())
-            );
-        }
-        page += "</table>\n";
+        page += &self.scorecard_html();
         page += &list(
             "Not compared: these fields differ between runs in which nothing went wrong",
             &self.volatile,

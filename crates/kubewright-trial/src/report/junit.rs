@@ -6,7 +6,7 @@ use super::{Report, escaped};
 use crate::finding::{Check, Severity};
 
 impl Report {
-    /// As JUnit's XML. Errors and warnings that the baseline does not have fail; notes are printed.
+    /// As JUnit's XML. Errors and warnings that the baseline does not have fail; notes, and what costs requests alone, are printed.
     #[must_use]
     pub fn junit(&self) -> String {
         let mut cases = String::new();
@@ -23,7 +23,8 @@ impl Report {
             for one in found {
                 let text = format!("{}\n{}", self.again(one), one.finding.timeline.join("\n"));
                 let (message, text) = (escaped(&one.finding.message), escaped(&text));
-                if one.severity == Severity::Note {
+                let fails = one.severity > Severity::Note && !check.is_of_cost();
+                if !fails {
                     let _ = write!(cases, "\n    <system-out>{message}</system-out>");
                 } else {
                     let _ = write!(
@@ -32,7 +33,7 @@ impl Report {
                         check.name()
                     );
                 }
-                failures += usize::from(one.severity > Severity::Note);
+                failures += usize::from(fails);
             }
             cases += "</testcase>\n";
         }

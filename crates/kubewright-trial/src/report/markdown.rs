@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::Report;
-use crate::finding::{Check, Folded};
+use crate::finding::Folded;
 
 /// The most differences of one finding that are told.
 const DIFFERENCES: usize = 12;
@@ -19,7 +19,7 @@ impl Report {
         for finding in &self.findings {
             text += &self.of(finding);
         }
-        text += &self.scorecard();
+        text += &self.scorecard_markdown();
         if !self.volatile.is_empty() {
             text += "\n## Not compared\n\nThese fields differ between runs in which nothing went wrong:\n\n";
             for one in &self.volatile {
@@ -87,17 +87,6 @@ impl Report {
         }
         if folded.plans.len() > 1 {
             let _ = writeln!(text, "\nShown by {} plans: {}", folded.plans.len(), folded.plans.join(", "));
-        }
-        text
-    }
-
-    /// What held and what did not.
-    fn scorecard(&self) -> String {
-        let mut text = "\n## Scorecard\n\n| | | |\n|---|---|---|\n".to_owned();
-        for check in Check::ALL {
-            let found = self.findings.iter().filter(|one| one.finding.check == check).count();
-            let word = if found == 0 { "held".to_owned() } else { format!("**{found} found**") };
-            let _ = writeln!(text, "| `{}` | {} | {word} |", check.name(), check.promise());
         }
         text
     }

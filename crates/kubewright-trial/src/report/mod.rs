@@ -16,6 +16,8 @@ pub struct Report {
     pub runs: usize,
     /// How many of them were refused: the API server did not take what the plan asks for.
     pub refused: usize,
+    /// The names of the plans that were tried.
+    pub tried: Vec<String>,
     /// Plans for which there was no time.
     pub left: Vec<String>,
     /// How long it took, in seconds.
@@ -31,10 +33,11 @@ pub struct Report {
 }
 
 impl Report {
-    /// The worst of what is not known yet.
+    /// The worst of what is not known yet, and by which a trial may fail.
     #[must_use]
     pub fn worst(&self) -> Option<Severity> {
-        self.findings.iter().filter(|one| !one.is_known).map(|one| one.severity).max()
+        let counted = self.findings.iter().filter(|one| !one.is_known && !one.finding.check.is_of_cost());
+        counted.map(|one| one.severity).max()
     }
 
     /// The command that runs a finding's plan again.
@@ -43,14 +46,18 @@ impl Report {
         self.command.replacen(" trial", &format!(" trial --plan '{}'", finding.plan.name), 1)
     }
 
-    /// As JSON.
+    /// As JSON, with the scorecard.
     ///
     /// # Errors
     /// Never for what is in a report.
     pub fn json(&self) -> serde_json::Result<String> {
-        serde_json::to_string_pretty(self)
+        let mut report = serde_json::to_value(self)?;
+        report["scorecard"] = serde_json::to_value(self.cards())?;
+        serde_json::to_string_pretty(&report)
     }
 }
+
+pub use scorecard::Card;
 
 /// Text in HTML and in XML 1.0, without the control characters that these cannot hold.
 fn escaped(text: &str) -> String {
@@ -74,5 +81,6 @@ mod html;
 mod junit;
 mod markdown;
 mod sarif;
+mod scorecard;
 #[cfg(test)]
 mod tests;

@@ -23,9 +23,9 @@ fn report(known: &[String]) -> Report {
         timeline: vec!["1.0 program created <script>\u{1b}".to_owned()],
     };
     let note = Finding {
-        check: Check::NoOp,
+        check: Check::FieldDrift,
         differences: Vec::new(),
-        message: "a no-op".to_owned(),
+        message: "a field stays changed".to_owned(),
         ..finding.clone()
     };
     let plan = Plan::new("kill/create/1", [Step::create().under(Disturbance::Kill(1)), Step::delete()]);
@@ -39,6 +39,9 @@ fn report(known: &[String]) -> Report {
         command: "kubewright trial --manifests config -- ./bin/manager".to_owned(),
         runs: 10,
         refused: 1,
+        tried: ["undisturbed/1", "touch", "kill/create/1", "kill/create/2", "fault/error/0"]
+            .map(str::to_owned)
+            .to_vec(),
         left: vec!["fault/error/1".to_owned()],
         seconds: 12.0,
         cpu_seconds: 5.0,
@@ -73,6 +76,9 @@ fn markdown_tells_the_plan_the_command_and_both_states() {
         "kubewright trial --plan 'touch' --manifests config -- ./bin/manager",
         "| configmaps a/<b> | /data/x | `\"1\\|2\"` | nothing |",
         "| `state` | the state it ends in is a function of what was asked for | **1 found** |",
+        "| **I: basic install** | tried: 1 undisturbed | **held** |",
+        "| **II: seamless upgrades** | tried: 1 touch | **held** |",
+        "| **III: full lifecycle** | tried: 1 fault, 2 kill | **not held** |",
         "The time was over before 1 plans: fault/error/1",
     ] {
         assert!(text.contains(wanted), "{wanted}: {text}");
@@ -85,7 +91,7 @@ fn what_comes_from_a_cluster_is_text_in_html_and_xml() {
     let (html, xml) = (report.html(), report.junit());
     assert!(html.contains("&lt;script&gt;") && !html.contains("<script"), "{html}");
     assert!(xml.contains("created &lt;script&gt;\u{fffd}") && !xml.contains('\u{1b}'), "{xml}");
-    assert!(xml.contains("tests=\"20\" failures=\"1\""), "{xml}");
+    assert!(xml.contains("tests=\"22\" failures=\"1\""), "{xml}");
 }
 
 #[test]
@@ -94,4 +100,26 @@ fn sarif_has_a_rule_for_each_check_and_a_level_for_each_finding() {
     let run = &sarif["runs"][0];
     assert_eq!(run["tool"]["driver"]["rules"].as_array().map(Vec::len), Some(Check::ALL.len()));
     assert_eq!((&run["results"][0]["level"], &run["results"][1]["level"]), (&"error".into(), &"note".into()));
+}
+
+#[test]
+fn what_costs_requests_alone_is_a_warning_by_which_no_trial_fails() {
+    let mut report = report(&[]);
+    report.findings.truncate(1);
+    report.findings[0].finding.check = Check::NoOp;
+    report.findings[0].severity = Check::NoOp.severity();
+    assert_eq!((report.findings[0].severity, report.worst()), (Severity::Warning, None));
+    assert!(report.cards().iter().all(|card| card.held != Some(false)));
+    assert!(!report.junit().contains("<failure"));
+    let text = report.markdown();
+    for wanted in ["0 errors, 1 warnings", "| **warning: 1 found** |", "## warning: "] {
+        assert!(text.contains(wanted), "{wanted}: {text}");
+    }
+}
+
+#[test]
+fn json_has_the_scorecard() {
+    let json: serde_json::Value = serde_json::from_str(&report(&[]).json().expect("JSON")).expect("JSON");
+    let first = &json["scorecard"][0];
+    assert_eq!((&first["level"], &first["held"]), (&"I: basic install".into(), &true.into()));
 }

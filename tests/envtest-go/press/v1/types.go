@@ -25,6 +25,8 @@ type PageSpec struct {
 	Footer string `json:"footer,omitempty"`
 	// Languages are those into which it is translated.
 	Languages []string `json:"languages,omitempty"`
+	// Printers is on how many pods it is printed, where the operator has printers.
+	Printers int64 `json:"printers,omitempty"`
 }
 
 // PageStatus is what the operator last saw.
@@ -35,6 +37,10 @@ type PageStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// Passes is how often the page was looked at; only the operator with a hot loop counts.
 	Passes int64 `json:"passes,omitempty"`
+	// Printing is how many printers are ready.
+	Printing int64 `json:"printing,omitempty"`
+	// Broken is whether a printer is; only the operator that gives up says so.
+	Broken bool `json:"broken,omitempty"`
 }
 
 // Page is a text that is to be printed.

@@ -8,10 +8,14 @@ use kubewright_cluster::admin::AnsweredRequest;
 use kubewright_cluster::recording::{Recording, Write};
 use kubewright_store::{Name, Revision};
 
+use super::anew::Anew;
 use crate::faults::OPERATORS;
 
 /// Whose service accounts are those of built-in controllers.
 const BUILT_IN: &str = "system:serviceaccount:kube-system:";
+
+/// Who has made what the test has made.
+pub(crate) const TEST: &str = "kubernetes-admin";
 
 /// Some time.
 #[derive(Clone, Copy, Debug)]
@@ -53,10 +57,14 @@ pub(crate) struct Evidence {
     pub(crate) stale: Vec<Span>,
     /// When the operators were started anew, with nothing to do.
     pub(crate) passes: Vec<Span>,
+    /// Whether an operator would have looked again by itself before that: a key waited for its time.
+    pub(crate) looks_again: bool,
     /// A time in which nothing happened.
     pub(crate) rest: Option<Span>,
     /// What was left in the end.
     pub(crate) emptied: Emptied,
+    /// When its objects were made again.
+    pub(crate) anew: Anew,
 }
 
 impl Evidence {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::*;
 
 pub(crate) const OPERATOR: &str = "system:serviceaccount:shop-system:shop";
-pub(crate) const TEST: &str = "kubernetes-admin";
+pub(crate) use super::TEST;
 
 /// Tells what happened, one thing after the other; times are in seconds.
 #[derive(Default)]

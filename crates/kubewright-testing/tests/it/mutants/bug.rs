@@ -35,6 +35,8 @@ pub(crate) enum Bug {
     ForgetsKey,
     /// It makes what is wanted and never deletes what is not wanted any more.
     ForgetsChild,
+    /// It says once which generation it has seen.
+    StaleGeneration,
     /// It wants a list to have what it puts there and nothing else.
     FightsInjector,
 }

@@ -58,13 +58,7 @@ struct Press {
 
 /// The operator, with a bug or without.
 pub(crate) fn operator(bug: Option<Bug>) -> Operator {
-    Operator::new("press", "1.0")
-        .definition::<Page>()
-        .setup(move |manager| {
-            manager.add(controller(bug));
-            Ok(())
-        })
-        .may(controller(bug).rights())
+    Operator::new("press", "1.0").definition::<Page>().controller(move || controller(bug))
 }
 
 fn controller(bug: Option<Bug>) -> Controller {
@@ -266,7 +260,8 @@ impl Press {
     async fn report(&self, ctx: &Context, page: &Page, ready: bool) -> Result<(), Error> {
         let before = page.status.clone().unwrap_or_default();
         let passes = self.has(Bug::HotLoop).then(|| before.passes.unwrap_or(0) + 1);
-        let status = PageStatus { ready, observed_generation: page.metadata.generation, passes };
+        let seen = before.observed_generation.filter(|_| self.has(Bug::StaleGeneration));
+        let status = PageStatus { ready, observed_generation: seen.or(page.metadata.generation), passes };
         if status != before {
             ctx.patch_status::<Page>(&Key::of(page), json!({ "status": status })).await?;
         }

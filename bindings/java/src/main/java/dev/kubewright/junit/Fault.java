@@ -20,7 +20,9 @@ import java.time.Duration;
     @Type(value = Fault.DropWatch.class, name = "dropWatch"),
     @Type(value = Fault.ExpireWatch.class, name = "expireWatch"),
     @Type(value = Fault.RepeatWatch.class, name = "repeatWatch"),
+    @Type(value = Fault.SkipWatch.class, name = "skipWatch"),
     @Type(value = Fault.HoldWatch.class, name = "holdWatch"),
+    @Type(value = Fault.OldList.class, name = "oldList"),
 })
 @JsonInclude(JsonInclude.Include.NON_NULL)
 public sealed interface Fault {
@@ -104,6 +106,9 @@ public sealed interface Fault {
     /** Watches tell events twice. */
     record RepeatWatch() implements Fault {}
 
+    /** Watches leave events out, and tell those behind them. */
+    record SkipWatch() implements Fault {}
+
     /**
      * Watches tell nothing, so that their client works on old state.
      *
@@ -115,4 +120,11 @@ public sealed interface Fault {
                     @JsonDeserialize(using = GoDuration.Deserializer.class)
                     Duration lasting)
             implements Fault {}
+
+    /**
+     * Lists that take any state (resourceVersion 0, as informers ask for first) are answered with an old one.
+     *
+     * @param revision that of the old state
+     */
+    record OldList(long revision) implements Fault {}
 }

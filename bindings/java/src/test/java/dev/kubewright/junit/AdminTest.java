@@ -101,8 +101,10 @@ class AdminTest {
                         new Fault.DropWatch(Fault.WatchEnd.RESET),
                         new Fault.ExpireWatch(),
                         new Fault.RepeatWatch(),
+                        new Fault.SkipWatch(),
                         new Fault.HoldWatch(Duration.ofHours(1)),
-                        new Fault.HoldWatch(null))
+                        new Fault.HoldWatch(null),
+                        new Fault.OldList(7))
                 .stream()
                 .map(fault -> FaultRule.of(fault).on(match).times(4).after(1).every(2).probability(0.5, 7))
                 .collect(Collectors.toList());

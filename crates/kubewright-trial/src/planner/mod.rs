@@ -1,5 +1,9 @@
 //! Makes plans of what an undisturbed run has shown: what can go wrong with this operator, one thing at a time.
 
+mod surroundings;
+mod together;
+mod unseen;
+
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
@@ -8,6 +12,7 @@ use crate::{
     change::{Change, set},
     known::Known,
     plan::{Act, Desired, Disturbance, Fault, Plan, Step},
+    state::OF_CLUSTER,
     story::{Did, LEASES, ObjectId, Request, Story, Who, Write, is_upkeep},
 };
 
@@ -21,8 +26,15 @@ const FIELDS: usize = 6;
 const EXTENDED: usize = 4;
 /// The most changes of the samples.
 const CHANGES: usize = 60;
+/// The most changes after which the program reads an old state.
+const PAST: usize = 20;
+/// The most writes after each of which the program is killed while it answers a change.
+const KILLS_IN_CHANGE: u64 = 6;
 /// How many plans of random faults there are of a kind.
 const SEEDS: u64 = 2;
+
+/// How the names of plans begin that change a sample there and back.
+const CHANGE: &str = "change/";
 
 /// A group of plans that one runs after the other: the later ones need what the earlier have shown.
 pub type Group = Vec<Plan>;
@@ -39,16 +51,22 @@ pub fn undisturbed(number: usize) -> Plan {
 pub fn plans(known: &Known, story: &Story, changes: &[Change]) -> Vec<Group> {
     let children = children(known);
     let changes: Vec<Change> = changes.iter().take(CHANGES).cloned().collect();
-    let kinds: [Vec<Group>; 9] = [
+    let kinds: [Vec<Group>; 15] = [
         restarts(),
+        past(&changes),
         kills(story),
+        replicas(story),
         single_failures(story),
         deleted(&children),
         changed_samples(&changes),
         faults(story, &changes),
         meddling(&children, story, &changes),
         strangers(known, story),
-        surroundings(&children, story),
+        unseen::plans(known, &children, &changes),
+        together::plans(&changes),
+        surroundings::nodes(known, story),
+        surroundings::webhooks(known, &changes),
+        surroundings::plans(&children, story),
     ];
     let longest = kinds.iter().map(Vec::len).max().unwrap_or_default();
     (0..longest).flat_map(|turn| kinds.iter().filter_map(move |kind| kind.get(turn).cloned())).collect()
@@ -61,12 +79,44 @@ fn single(plan: Plan) -> Group {
 /// Started again at rest, looked at again, and deleted by a program that has not seen the beginning.
 fn restarts() -> Vec<Group> {
     let restart = Step::new(Act::Restart, Desired::Samples);
-    let touch = Step::new(Act::Touch, Desired::Samples);
+    let touch = || Step::new(Act::Touch, Desired::Samples);
     vec![
         single(Plan::new("restart", [Step::create(), restart, Step::delete()])),
-        single(Plan::new("touch", [Step::create(), touch, Step::delete()])),
+        single(Plan::new("touch", [Step::create(), touch(), touch(), Step::delete()])),
         single(Plan::new("again", [Step::create(), Step::delete(), Step::create(), Step::delete()])),
     ]
+}
+
+/// Started again with an old state before its eyes: samples that are being deleted and were made anew since, or that were changed and
+/// changed back.
+fn past(changes: &[Change]) -> Vec<Group> {
+    let mut plans = vec![single(Plan::new(
+        "past/deletion",
+        [
+            Step::create(),
+            Step::delete(),
+            Step::create(),
+            Step::new(Act::RestartInThePast(1), Desired::Samples),
+            Step::delete(),
+        ],
+    ))];
+    let mut changes: Vec<&Change> = changes.iter().filter(|change| !change.is_hostile).collect();
+    // What asks for less is what makes a program delete.
+    let is_less = |change: &Change| {
+        let values = change.settings.iter().map(|setting| setting.value.as_deref());
+        values.into_iter().all(|value| matches!(value, None | Some("false" | "[]" | "{}" | "0")))
+    };
+    changes.sort_by_key(|change| !is_less(change));
+    for change in changes.into_iter().take(PAST) {
+        let there = Step::new(Act::Change(Some(change.clone())), Desired::Changed(change.clone()));
+        let back = Step::new(Act::Change(None), Desired::Samples);
+        let restart = Step::new(Act::RestartInThePast(1), Desired::Samples);
+        plans.push(single(Plan::new(
+            format!("past/{change}"),
+            [Step::create(), there, back, restart, Step::delete()],
+        )));
+    }
+    plans
 }
 
 /// How many writes the program has done in the step of an act.
@@ -97,6 +147,62 @@ fn kills(story: &Story) -> Vec<Group> {
     plans
 }
 
+/// Killed after each write by which it answers a change: made of the story of that change without a fault.
+#[must_use]
+pub fn kills_in_change(story: &Story) -> Vec<Plan> {
+    if !story.plan.name.starts_with(CHANGE) {
+        // Others change the samples on their way; the same kills would be tried for each of them.
+        return Vec::new();
+    }
+    let steps = story.plan.steps.iter();
+    let there =
+        steps.filter(|step| step.disturbance.is_none()).find_map(|step| match (&step.act, &step.desired) {
+            (Act::Change(Some(change)), Desired::Changed(_)) if !change.is_hostile => Some((step, change)),
+            _ => None,
+        });
+    let Some((step, change)) = there else { return Vec::new() };
+    let count = writes(story, |act| *act == step.act).min(KILLS_IN_CHANGE);
+    let plan = |number| {
+        let there = step.clone().under(Disturbance::Kill(number));
+        let back = Step::new(Act::Change(None), Desired::Samples);
+        Plan::new(format!("kill/{change}/{number}"), [Step::create(), there, back, Step::delete()])
+    };
+    (1..=count).map(plan).collect()
+}
+
+/// Whether a plan's story gives rise to a plan of that name.
+#[must_use]
+pub fn gives_rise(plan: &Plan, name: &str) -> bool {
+    let of_change = name.strip_prefix("kill/").and_then(|rest| rest.rsplit_once('/'));
+    of_change.is_some_and(|(change, _)| plan.name.strip_prefix(CHANGE) == Some(change))
+}
+
+/// Whether two replicas of the program run in a plan.
+#[must_use]
+pub fn has_replica(plan: &Plan) -> bool {
+    plan.steps.iter().any(|step| matches!(step.disturbance, Some(Disturbance::TakeOver(_))))
+}
+
+/// A second replica takes over from one that was killed: where the program takes a Lease.
+fn replicas(story: &Story) -> Vec<Group> {
+    if !leads(story) {
+        return Vec::new();
+    }
+    let at_create = writes(story, |act| matches!(act, Act::Create(_)));
+    let mut numbers = vec![0, 1, at_create / 2, at_create];
+    numbers.dedup();
+    let plan = |number| {
+        let create = Step::create().under(Disturbance::TakeOver(number));
+        single(Plan::new(format!("replica/{number}"), [create, Step::delete()]))
+    };
+    numbers.into_iter().map(plan).collect()
+}
+
+/// Whether the program takes a Lease.
+fn leads(story: &Story) -> bool {
+    story.writes.iter().any(|write| write.id.collection == LEASES && write.by == Who::Program)
+}
+
 /// Each of its writes fails once, or is done and not answered.
 fn single_failures(story: &Story) -> Vec<Group> {
     let at_create = writes(story, |act| matches!(act, Act::Create(_)));
@@ -121,6 +227,8 @@ fn children(known: &Known) -> Vec<(ObjectId, Value)> {
     let is_child = |id: &ObjectId, object: &Value| {
         !known.samples.contains(id)
             && !known.own.contains(id)
+            // Claims that a StatefulSet has made are its.
+            && object[OF_CLUSTER] != true
             // Its name is another in each run.
             && !object["metadata"]["generateName"].is_string()
     };
@@ -153,7 +261,7 @@ fn changed_samples(changes: &[Change]) -> Vec<Group> {
         let desired = Desired::Changed(change.clone());
         let there = Step::new(Act::Change(Some(change.clone())), desired.clone());
         let back = Step::new(Act::Change(None), Desired::Samples);
-        let both = Plan::new(format!("change/{change}"), [Step::create(), there, back, Step::delete()]);
+        let both = Plan::new(format!("{CHANGE}{change}"), [Step::create(), there, back, Step::delete()]);
         if change.is_hostile {
             return single(both);
         }
@@ -213,9 +321,7 @@ fn faults(story: &Story, changes: &[Change]) -> Vec<Group> {
                 true => format!("fault/{}/{seed}", fault.name()),
                 false => format!("fault/{}", fault.name()),
             };
-            let leads =
-                story.writes.iter().any(|write| write.id.collection == LEASES && write.by == Who::Program);
-            let fits = fault != Fault::LostLease || leads;
+            let fits = fault != Fault::LostLease || leads(story);
             if fits && (by_chance || seed == 0) {
                 plans.push(at_both_ends(name, &Disturbance::Fault(fault, None, by_chance.then_some(seed))));
             }
@@ -226,14 +332,20 @@ fn faults(story: &Story, changes: &[Change]) -> Vec<Group> {
 
 /// A change that somebody may want, rather one that sets something than one that takes it away.
 fn simplest(changes: &[Change]) -> Option<&Change> {
-    changes.iter().filter(|change| !change.is_hostile).min_by_key(|change| change.value.is_none())
+    changes.iter().filter(|change| !change.is_hostile).min_by_key(|change| change.takes_away())
 }
 
 /// A change that somebody may want of each of the first fields.
 fn of_each_field(changes: &[Change]) -> Vec<&Change> {
-    let mut fields = BTreeSet::new();
-    let wanted = changes.iter().filter(|change| !change.is_hostile && change.value.is_some());
-    wanted.filter(|change| fields.insert(&change.field)).take(EXTENDED).collect()
+    let wanted = changes.iter().filter(|change| !change.is_hostile && !change.takes_away());
+    let mut first: Vec<&Change> = Vec::new();
+    for change in wanted {
+        if first.iter().all(|one| !one.is_of_same_fields(change)) {
+            first.push(change);
+        }
+    }
+    first.truncate(EXTENDED);
+    first
 }
 
 /// Somebody adds to its objects, and a user changes the sample afterwards.
@@ -342,30 +454,6 @@ fn stranger(object: &Value) -> Value {
     stranger
 }
 
-/// What surrounds it: quotas are full, its pods are evicted.
-fn surroundings(children: &[(ObjectId, Value)], story: &Story) -> Vec<Group> {
-    let created = story.writes.iter().filter(|write| write.by == Who::Program && write.did == Did::Create);
-    let in_namespaces = created.filter(|write| !write.id.namespace().is_empty());
-    let resources: BTreeSet<&str> = in_namespaces
-        .map(|write| &*write.id.collection)
-        .filter(|collection| !is_upkeep(collection))
-        .collect();
-    let full = resources.into_iter().map(|collection| {
-        let create = Step::create().under(Disturbance::Quota(collection.to_owned()));
-        let name = format!("quota/{}", crate::story::resource(collection));
-        single(Plan::new(name, [create, Step::delete()]))
-    });
-    let pods = children.iter().filter(|(id, _)| id.collection == "/pods");
-    let evicted = pods.map(|(id, _)| {
-        let evict = Step::new(Act::DeleteObject(id.clone()), Desired::Samples);
-        single(Plan::new(
-            format!("evicted/{}", id.key),
-            [Step::create(), evict.under(Disturbance::Kill(0)), Step::delete()],
-        ))
-    });
-    full.chain(evicted).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -386,6 +474,15 @@ mod tests {
     }
 
     #[test]
+    fn what_a_built_in_controller_has_made_is_no_child_of_the_operator() {
+        let claim = |name: &str| ObjectId::new("/persistentvolumeclaims", name);
+        let state = [(claim("a/theirs"), json!({OF_CLUSTER: true})), (claim("a/own"), json!({}))];
+        let known = Known { expected: [(Desired::Samples, state.into())].into(), ..Known::default() };
+        let found: Vec<ObjectId> = children(&known).into_iter().map(|(id, _)| id).collect();
+        assert_eq!(found, [claim("a/own")]);
+    }
+
+    #[test]
     fn a_stranger_has_no_owner_and_other_data() {
         let object = json!({"kind": "ConfigMap", "metadata": {"name": "a", "ownerReferences": [{}], "labels": {"app": "x"}}, "data": {"k": "v"}});
         let stranger = stranger(&object);
@@ -398,16 +495,44 @@ mod tests {
 
     #[test]
     fn a_change_that_is_wanted_is_tried_from_the_start_first() {
-        let change = |is_hostile| Change {
-            sample: 0,
-            field: "/spec/size".to_owned(),
-            value: Some("2".to_owned()),
-            is_hostile,
-        };
+        let change = |is_hostile| Change::one(0, "/spec/size", Some("2".to_owned()), is_hostile);
         let names = |is_hostile| -> Vec<String> {
             changed_samples(&[change(is_hostile)]).concat().into_iter().map(|plan| plan.name).collect()
         };
         assert_eq!(names(false), ["fresh/spec.size=2", "change/spec.size=2"]);
         assert_eq!(names(true), ["change/spec.size=2"]);
+    }
+
+    #[test]
+    fn what_answers_a_change_is_killed_after_each_of_its_writes() {
+        let change = Change::one(0, "/spec/size", Some("2".to_owned()), false);
+        let plan = changed_samples(std::slice::from_ref(&change)).concat().pop().expect("a plan");
+        let moment = std::time::Duration::from_secs;
+        let request = |at| Request {
+            at: moment(at),
+            verb: "update".to_owned(),
+            collection: "/configmaps".to_owned(),
+            subresource: String::new(),
+            namespace: String::new(),
+            patch: String::new(),
+            name: "a".to_owned(),
+            code: Some(200),
+            struck: false,
+        };
+        let passed = |step: u64| crate::story::Passed {
+            from: moment(10 * step),
+            until: moment(10 * step + 9),
+            rest: crate::story::Rest::Quiet,
+            state: crate::state::State::new(),
+            refused: None,
+        };
+        let steps = (0..4).map(passed).collect();
+        let requests = [1, 11, 12, 21].map(request).to_vec();
+        let story = Story { plan: plan.clone(), steps, writes: Vec::new(), requests, lives: Vec::new() };
+        let names: Vec<String> = kills_in_change(&story).into_iter().map(|plan| plan.name).collect();
+        assert_eq!(names, ["kill/spec.size=2/1", "kill/spec.size=2/2"]);
+        assert!(names.iter().all(|name| gives_rise(&plan, name)) && !gives_rise(&plan, "kill/create/1"));
+        let past = Plan { name: "past/spec.size=2".to_owned(), ..plan };
+        assert_eq!(kills_in_change(&Story { plan: past, ..story }), Vec::new());
     }
 }

@@ -1,0 +1,292 @@
+//! Where the manifests of an operator, its samples and its program are: what is named, or what the layout of a project says.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, anyhow, bail};
+use kube::api::DynamicObject;
+
+use super::{
+    layout::{self, Framework, Start},
+    manifests,
+    program::{OperatorCommand, PORT},
+};
+use crate::{
+    convert,
+    project::{Project, ProjectArgs, Usage},
+};
+
+/// What is tried.
+pub(crate) struct Sources {
+    pub(crate) needed: Vec<DynamicObject>,
+    pub(crate) samples: Vec<DynamicObject>,
+    pub(crate) command: OperatorCommand,
+    /// Each line says where something was found.
+    pub(crate) told: Vec<String>,
+    /// A folder or file that stands for the manifests.
+    pub(crate) place: String,
+}
+
+/// Where samples are: what is named, else those of the project.
+///
+/// # Errors
+/// When nothing is named, and there is no project with samples.
+pub(crate) fn sample_places(named: &[PathBuf], flag: &str) -> anyhow::Result<Vec<PathBuf>> {
+    if !named.is_empty() {
+        return Ok(named.to_vec());
+    }
+    let found = layout::samples(Path::new("."));
+    found
+        .map(|place| vec![place])
+        .map_err(|why| anyhow!("samples: {why}: name what is to be read with {flag}"))
+}
+
+/// A file of samples.
+pub(crate) struct Sample {
+    /// The file's name without its extension.
+    pub(crate) name: String,
+    pub(crate) objects: Vec<DynamicObject>,
+}
+
+/// The samples of files and folders, file by file. A file without objects, such as kustomize's own, is none.
+///
+/// # Errors
+/// When something cannot be read, there is none, or two have one name.
+pub(crate) fn samples(places: &[PathBuf]) -> anyhow::Result<Vec<Sample>> {
+    let mut all: Vec<Sample> = Vec::new();
+    for place in places {
+        for source in convert::sources(&below(place)?)? {
+            let name = Path::new(&source.name).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+            let sample =
+                Sample { name: name.to_owned(), objects: manifests::of_text(&source.name, source.text)? };
+            if sample.objects.is_empty() {
+                continue;
+            }
+            if all.iter().any(|other| other.name == sample.name) {
+                bail!("{}: there is another sample {}", source.name, sample.name);
+            }
+            all.push(sample);
+        }
+    }
+    if all.is_empty() {
+        bail!("samples: there is none in {}", shown(places));
+    }
+    Ok(all)
+}
+
+/// Finds all that is not named.
+///
+/// # Errors
+/// When something is neither named nor found, or cannot be read.
+pub(crate) fn find(
+    named: &[PathBuf],
+    samples: &[PathBuf],
+    program: &[String],
+    project: &ProjectArgs,
+) -> anyhow::Result<Sources> {
+    if program.is_empty() && samples.is_empty() && is_nowhere(project) {
+        bail!(Usage(layout::unknown()));
+    }
+    let places = sample_places(samples, "--sample")?;
+    let samples = read(&places)?;
+    let Operator { needed, command, told, place } = operator(named, program, project)?;
+    let told = std::iter::once(format!("samples: {}", shown(&places))).chain(told).collect();
+    Ok(Sources { needed, samples, command, told, place })
+}
+
+/// Whether somebody names a package of Cargo.
+fn is_chosen(project: &ProjectArgs) -> bool {
+    project.selection.manifest_path.is_some() || project.selection.package.is_some()
+}
+
+/// Whether nobody names a project, and there is none.
+fn is_nowhere(project: &ProjectArgs) -> bool {
+    !is_chosen(project) && Framework::of(Path::new(".")).is_none()
+}
+
+/// What is tried, without what it is given.
+pub(crate) struct Operator {
+    pub(crate) needed: Vec<DynamicObject>,
+    pub(crate) command: OperatorCommand,
+    /// Each line says where something was found.
+    pub(crate) told: Vec<String>,
+    /// A folder or file that stands for the manifests.
+    pub(crate) place: String,
+}
+
+/// Finds the manifests and the program that are not named.
+///
+/// # Errors
+/// As [`find`].
+pub(crate) fn operator(
+    named: &[PathBuf],
+    program: &[String],
+    project: &ProjectArgs,
+) -> anyhow::Result<Operator> {
+    let here = Path::new(".");
+    let framework = if is_chosen(project) { Some(Framework::Kubewright) } else { Framework::of(here) };
+    let mut told: Vec<String> = Vec::new();
+    if let Some(framework) = framework.filter(|_| program.is_empty() || named.is_empty()) {
+        told.push(format!("project: {}", framework.name()));
+    }
+    if !program.is_empty() {
+        let manifests = if named.is_empty() { manifests_beside(framework)? } else { named.to_vec() };
+        let (program, arguments) = program.split_first().context("program: there is none")?;
+        return of_files(&manifests, OperatorCommand::foreign(program, arguments), told);
+    }
+    let framework = framework.ok_or_else(|| Usage(layout::unknown()))?;
+    let start = framework.start(here).map_err(Usage)?;
+    let manifests = || match named {
+        [] => framework.manifests(here).map_err(Usage),
+        named => Ok(named.to_vec()),
+    };
+    match start {
+        Start::Cargo => of_cargo(named, project, told),
+        Start::Go(package) => of_files(&manifests()?, go_program(package)?, told),
+        Start::Command(words) => {
+            let (program, arguments) = words.split_first().context("program: there is none")?;
+            of_files(&manifests()?, OperatorCommand::foreign(program, arguments), told)
+        }
+    }
+}
+
+/// Where the manifests of a program are that was named.
+fn manifests_beside(framework: Option<Framework>) -> anyhow::Result<Vec<PathBuf>> {
+    match framework.filter(|framework| *framework != Framework::Kubewright) {
+        Some(framework) => Ok(framework.manifests(Path::new(".")).map_err(Usage)?),
+        None => Ok(vec![found(&["config/default", "config", "deploy", "manifests"], "--manifests")?]),
+    }
+}
+
+/// A program, and manifests of files.
+fn of_files(
+    manifests: &[PathBuf],
+    command: OperatorCommand,
+    mut told: Vec<String>,
+) -> anyhow::Result<Operator> {
+    told.push(format!("manifests: {}", shown(manifests)));
+    told.push(format!("program: {}", command.text()));
+    let place = manifests.first().map_or_else(String::new, |path| path.display().to_string());
+    Ok(Operator { needed: read(manifests)?, command, told, place })
+}
+
+/// The program of a Cargo package, which says itself what it needs.
+fn of_cargo(named: &[PathBuf], project: &ProjectArgs, mut told: Vec<String>) -> anyhow::Result<Operator> {
+    let program = Project::find(project)?.build()?;
+    let says = program.manifests::<&str>(&[])?;
+    let command = OperatorCommand::of_project(&program, &says);
+    let needed = if named.is_empty() { manifests::objects(says)? } else { read(named)? };
+    told.push(format!("program: {}, of this project", command.text()));
+    let place = named.first().map_or_else(|| "Cargo.toml".to_owned(), |path| path.display().to_string());
+    Ok(Operator { needed, command, told, place })
+}
+
+fn shown(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+fn found(places: &[&str], flag: &str) -> anyhow::Result<PathBuf> {
+    let found = places.iter().map(PathBuf::from).find(|path| path.is_dir());
+    found.ok_or_else(|| {
+        anyhow!("there is no {} here: name what is to be read with {flag}", places.join(", no "))
+    })
+}
+
+/// Builds the manager of a kubebuilder or Operator SDK project of Go.
+fn go_program(package: &str) -> anyhow::Result<OperatorCommand> {
+    let built = Path::new("bin").join("kubewright-trial-manager");
+    let status = Command::new("go").arg("build").arg("-o").arg(&built).arg(package).status();
+    let status = status.context("program: go is not to be had: name a built program behind --")?;
+    if !status.success() {
+        bail!(
+            "program: go build {package} failed (what a new project lacks is made by `make generate manifests`)"
+        );
+    }
+    let flags = [
+        "--leader-elect=false".to_owned(),
+        format!("--health-probe-bind-address=127.0.0.1:{PORT}"),
+        "--metrics-bind-address=0".to_owned(),
+    ];
+    Ok(OperatorCommand::foreign(&format!("./{}", built.display()), &flags))
+}
+
+/// The objects of files and folders. A folder of kustomize or a Helm chart is rendered by its tool.
+pub(crate) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<DynamicObject>> {
+    let mut all = Vec::new();
+    for path in paths {
+        if path.join("kustomization.yaml").is_file() {
+            all.extend(kustomized(path)?);
+        } else if path.join("Chart.yaml").is_file() {
+            all.extend(rendered("helm", &["template", "operator"], path)?);
+        } else {
+            all.extend(manifests::read(&below(path)?)?);
+        }
+    }
+    Ok(all)
+}
+
+/// The folder itself where it has manifests, and those below it that have some, but not samples.
+fn below(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut folders = Vec::new();
+    let mut has_files = false;
+    let entries = std::fs::read_dir(path).with_context(|| format!("cannot read {}", path.display()))?;
+    for entry in entries {
+        let entry = entry?.path();
+        if entry.is_dir() {
+            if entry.file_name().is_some_and(|name| name != "samples") {
+                folders.push(entry);
+            }
+        } else if entry
+            .extension()
+            .is_some_and(|one| ["yaml", "yml", "json"].iter().any(|known| one == *known))
+        {
+            has_files = true;
+        }
+    }
+    folders.sort();
+    let mut all = if has_files { vec![path.to_owned()] } else { Vec::new() };
+    for folder in folders {
+        all.extend(below(&folder)?);
+    }
+    Ok(all)
+}
+
+fn kustomized(path: &Path) -> anyhow::Result<Vec<DynamicObject>> {
+    rendered("kustomize", &["build"], path).or_else(|_| rendered("kubectl", &["kustomize"], path))
+}
+
+/// What a tool writes for a folder.
+fn rendered(tool: &str, words: &[&str], path: &Path) -> anyhow::Result<Vec<DynamicObject>> {
+    let output = Command::new(tool).args(words).arg(path).output();
+    let output = output.with_context(|| format!("{}: {tool} is not to be had", path.display()))?;
+    if !output.status.success() {
+        bail!("{}: {tool}: {}", path.display(), String::from_utf8_lossy(&output.stderr).trim());
+    }
+    let text = String::from_utf8(output.stdout).with_context(|| format!("{}: {tool}", path.display()))?;
+    manifests::of_text(&format!("{} ({tool})", path.display()), text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_below_are_read_and_samples_are_not() {
+        let root = std::env::temp_dir().join(format!("kubewright-sources-{}", std::process::id()));
+        for file in ["crd/a.yaml", "rbac/deep/b.yml", "samples/c.yaml", "empty/readme.md"] {
+            let file = root.join(file);
+            std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+            std::fs::write(file, "").expect("a file");
+        }
+        let found = below(&root).expect("folders");
+        let names: Vec<_> =
+            found.iter().map(|path| path.strip_prefix(&root).expect("below").display().to_string()).collect();
+        std::fs::remove_dir_all(&root).expect("removed");
+        assert_eq!(names, ["crd", "rbac/deep"]);
+    }
+}
