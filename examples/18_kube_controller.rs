@@ -6,9 +6,7 @@ use std::{sync::Arc, time::Duration};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, CustomResource, Resource, ResourceExt, runtime::controller::Action};
-use kubewright::{
-    Controller, Error, Manager, command::Operator, kube_rs, rbac::Rights, rbac::Verb, testing::Cluster,
-};
+use kubewright::{Controller, Manager, command::Operator, kube_rs, rbac::Verb, testing::Cluster};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -35,18 +33,15 @@ fn error_policy(_: Arc<Memo>, _: &kube::Error, _: Arc<Client>) -> Action {
     Action::requeue(Duration::from_secs(5))
 }
 
-fn port(manager: &mut Manager) -> Result<(), Error> {
+fn port(manager: &Manager) -> Controller {
     let reconciler = kube_rs::reconciler(reconcile, error_policy, Arc::new(manager.client().clone()));
     let controller = Controller::new("memo", reconciler).for_kind::<Memo>().owns::<ConfigMap>();
-    manager.add(controller.all_own_events());
-    Ok(())
+    controller.all_own_events().writes::<ConfigMap>([Verb::Create, Verb::Patch])
 }
 
 #[kubewright::test]
 async fn functions_of_kube_put_right_what_somebody_breaks(cluster: Cluster) {
-    let mut rights = Rights::default();
-    rights.watching::<Memo>().watching::<ConfigMap>().add::<ConfigMap>([Verb::Create, Verb::Patch]);
-    cluster.run(Operator::new("memo", "0.1.0").definition::<Memo>().may(rights).setup(port)).await;
+    cluster.run(Operator::new("memo", "0.1.0").definition::<Memo>().controller_in(port)).await;
     cluster.create(&Memo::new("a", MemoSpec { text: "hello".to_owned() })).await;
     cluster.settle().await;
     cluster.patch::<ConfigMap>("a", json!({"data": {"text": "broken"}})).await;

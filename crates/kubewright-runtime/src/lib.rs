@@ -47,6 +47,7 @@ pub mod rbac;
 mod reason;
 mod reconciler;
 mod replicas;
+mod reporter;
 mod runnable;
 mod runners;
 pub mod serving;
@@ -91,6 +92,7 @@ pub use self::{
     error_policy::{ErrorPolicy, Failure, Shown},
     events::{EventType, NewEvent, SpamFilter},
     guard::{CLEANUP_FAILED, Guarded, SKIP_CLEANUP},
+    journal::ReconcileRecord,
     key::Key,
     kind::{DynamicKind, DynamicOwner},
     leader::{LeaderElection, Leadership},

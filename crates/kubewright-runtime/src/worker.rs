@@ -38,7 +38,7 @@ pub(crate) struct Worker {
     pub(crate) pause: Option<Pause>,
     pub(crate) spans: Spans,
     /// Where it is noted what was done and why, if anybody can ask.
-    pub(crate) journal: Option<Journal>,
+    pub(crate) journal: Journal,
     /// When it is this replica's turn; `None` if always.
     pub(crate) turns: Option<Turns>,
     /// Shows on the object why a reconcile failed.
@@ -122,9 +122,8 @@ impl Worker {
         self.metrics.took(started.elapsed());
         let result = self.show(&context, key, result).await;
         drop(active);
-        if let Some(journal) = &self.journal {
-            journal.note(key, &reasons, began, started.elapsed(), self.report(&result));
-        }
+        let ended = || (self.report(&result), !matches!(&result, Some(Ok(Ok(_)))));
+        self.journal.note(key, &reasons, began, started.elapsed(), ended);
         match result {
             Some(Ok(Ok(outcome))) => self.succeeded(key, outcome),
             Some(Ok(Err(error))) => self.failed(key, &error),

@@ -14,10 +14,8 @@ use kube::{
     runtime::{controller::Action, watcher},
 };
 use kubewright::{
-    Context, Controller, Desired, Error, Key, Manager, Outcome, Reconciler,
-    command::Operator,
-    kube_rs,
-    rbac::{Rights, Verb},
+    Context, Controller, Desired, Error, Key, Manager, Outcome, Reconciler, command::Operator, kube_rs,
+    rbac::Verb,
 };
 
 fn quota(namespace: &str, pods: &str) -> ResourceQuota {
@@ -73,14 +71,13 @@ pub(crate) async fn run_by_kube(client: Client) {
 }
 
 /// The same functions in a manager, beside controllers of this SDK.
-fn ported(manager: &mut Manager) -> Result<(), Error> {
+fn ported(manager: &Manager) -> Controller {
     let client = Arc::new(manager.client().clone());
-    let controller = Controller::new("quotas", kube_rs::reconciler(reconcile, error_policy, client))
+    Controller::new("quotas", kube_rs::reconciler(reconcile, error_policy, client))
         .for_kind::<Namespace>()
         .owns::<ResourceQuota>()
-        .all_own_events();
-    manager.add(controller);
-    Ok(())
+        .all_own_events()
+        .writes::<ResourceQuota>([Verb::Create, Verb::Patch, Verb::Delete])
 }
 
 /// The operator.
@@ -88,12 +85,9 @@ pub(crate) fn operator() -> Operator {
     Operator::new("quotas", "0.1.0").controller(controller)
 }
 
-/// The operator of kube's functions. Which rights they take, nobody knows but their author.
+/// The operator of kube's functions.
 pub(crate) fn ported_operator() -> Operator {
-    let mut rights = Rights::default();
-    rights.watching::<Namespace>().watching::<ResourceQuota>();
-    rights.add::<ResourceQuota>([Verb::Create, Verb::Patch, Verb::Delete]);
-    Operator::new("quotas", "0.1.0").may(rights).setup(ported)
+    Operator::new("quotas", "0.1.0").controller_in(ported)
 }
 
 #[tokio::main]

@@ -12,7 +12,7 @@ mod reconciler;
 mod types;
 
 pub use check::{Checks, Question};
-use kubewright::{Manager, World, command::Operator};
+use kubewright::{Manager, command::Operator};
 pub use plan::{Observed, Plan, Step, plan};
 pub use reconciler::{AppServiceReconciler, controller};
 pub use types::{AppService, AppServiceSpec, AppServiceStatus, Check, HttpCheck, RestartPolicy};
@@ -26,13 +26,7 @@ pub fn operator() -> Operator {
 /// The same, asking pods as what `checks` makes for a manager.
 #[must_use]
 pub fn operator_with(checks: impl Fn(&Manager) -> Checks + Send + Sync + 'static) -> Operator {
-    // Who asks needs the manager's clock and client; the rights do not.
-    let rights = controller(check::with(&World::real(), |_| async { Ok(String::new()) })).rights();
-    Operator::new("app-service", env!("CARGO_PKG_VERSION")).definition::<AppService>().may(rights).setup(
-        move |manager| {
-            let controller = controller(checks(manager));
-            manager.add(controller);
-            Ok(())
-        },
-    )
+    Operator::new("app-service", env!("CARGO_PKG_VERSION"))
+        .definition::<AppService>()
+        .controller_in(move |manager| controller(checks(manager)))
 }

@@ -10,7 +10,7 @@ mod reconciler;
 pub mod stats;
 mod types;
 
-use kubewright::{Manager, World, command::Operator};
+use kubewright::{Manager, command::Operator};
 pub use plan::{Observed, Plan, Wanted, plan};
 pub use reconciler::{MemcachedReconciler, Stats, controller};
 pub use types::{Memcached, MemcachedSpec, MemcachedStatus};
@@ -24,13 +24,7 @@ pub fn operator() -> Operator {
 /// The same, asking pods as what `stats` makes for a manager.
 #[must_use]
 pub fn operator_with(stats: impl Fn(&Manager) -> Stats + Send + Sync + 'static) -> Operator {
-    // Who asks needs the manager's clock; the rights do not.
-    let rights = controller(stats::over_tcp(&World::real())).rights();
-    Operator::new("memcached", env!("CARGO_PKG_VERSION")).definition::<Memcached>().may(rights).setup(
-        move |manager| {
-            let controller = controller(stats(manager));
-            manager.add(controller);
-            Ok(())
-        },
-    )
+    Operator::new("memcached", env!("CARGO_PKG_VERSION"))
+        .definition::<Memcached>()
+        .controller_in(move |manager| controller(stats(manager)))
 }

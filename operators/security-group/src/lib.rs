@@ -44,9 +44,5 @@ pub fn operator() -> Operator {
 pub fn operator_in(clouds: Clouds) -> Operator {
     Operator::new(NAME, env!("CARGO_PKG_VERSION"))
         .definition::<SecurityGroup>()
-        .may(controller().rights())
-        .setup(move |manager| {
-            manager.add(controller_in(clouds.clone()));
-            Ok(())
-        })
+        .controller(move || controller_in(clouds.clone()))
 }

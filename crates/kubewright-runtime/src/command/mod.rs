@@ -36,6 +36,7 @@
 mod admission;
 mod flags;
 mod manifests;
+mod nowhere;
 mod prepare;
 mod run;
 #[cfg(feature = "webhook")]
@@ -105,6 +106,9 @@ type Make = Box<dyn Fn() -> Controller + Send + Sync>;
 /// A function that makes a controller of what the program was told.
 type MakeWith = Box<dyn Fn(&Settings) -> Result<Controller, Error> + Send + Sync>;
 
+/// A function that makes a controller for a manager.
+type MakeIn = Box<dyn Fn(&Manager) -> Controller + Send + Sync>;
+
 /// A function that puts more into a manager before it runs.
 type Setup = Box<dyn Fn(&mut Manager, &Settings) -> Result<(), Error> + Send + Sync>;
 
@@ -119,6 +123,7 @@ pub struct Operator {
     definitions: Vec<CustomResourceDefinition>,
     controllers: Vec<Make>,
     controllers_with: Vec<MakeWith>,
+    controllers_in: Vec<MakeIn>,
     setups: Vec<Setup>,
     late_setups: Vec<LateSetup>,
     /// What its author wants to be told by the command line and a file.
@@ -147,6 +152,7 @@ impl Operator {
             definitions: Vec::new(),
             controllers: Vec::new(),
             controllers_with: Vec::new(),
+            controllers_in: Vec::new(),
             setups: Vec::new(),
             late_setups: Vec::new(),
             own: settings::Declared::default(),
@@ -184,6 +190,28 @@ impl Operator {
         self
     }
 
+    /// A controller that needs something of the manager, such as its client or its clock: `make` gives it for each manager that the operator
+    /// is put into. Where its rights are asked for, as by `manifests`, it is made for a manager that has no API server and never runs; so
+    /// `make` does nothing else.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kubewright_runtime::{Context, Controller, Error, Key, Outcome, Reconciler, command::Operator};
+    /// # struct Maps { client: kube::Client }
+    /// # impl Reconciler for Maps {
+    /// #     async fn reconcile(&self, _: &Context, _: &Key) -> Result<Outcome, Error> { Ok(Outcome::Done) }
+    /// # }
+    /// Operator::new("maps", "1.0.0").controller_in(|manager| {
+    ///     Controller::new("maps", Maps { client: manager.client().clone() }).for_kind::<ConfigMap>()
+    /// });
+    /// ```
+    #[must_use]
+    pub fn controller_in(mut self, make: impl Fn(&Manager) -> Controller + Send + Sync + 'static) -> Self {
+        self.controllers_in.push(Box::new(make));
+        self
+    }
+
     /// Its webhooks: `run` serves them, and `manifests` has all that leads to them. Their configurations are called like the
     /// operator, whatever name these have.
     #[cfg(feature = "webhook")]
@@ -198,6 +226,8 @@ impl Operator {
 
     /// Something else to do with a manager before it runs: runnables, checks, metrics, further clusters. It is done for each
     /// [manager](Operator::manager) that the operator is put into, as when a process starts anew.
+    /// Rights of what it adds are told by [`may`](Operator::may): `manifests` does not do it. A controller is better made by
+    /// [`controller_in`](Operator::controller_in), whose rights are known.
     #[must_use]
     pub fn setup(
         mut self,
@@ -281,7 +311,16 @@ impl Operator {
     pub fn controllers(&self) -> Vec<Controller> {
         let mut controllers: Vec<Controller> = self.controllers.iter().map(|make| make()).collect();
         controllers.extend(self.made_with_settings().into_iter().filter_map(Result::ok));
+        controllers.extend(self.made_nowhere().unwrap_or_default());
         controllers
+    }
+
+    /// The controllers that are made for a manager, as for one that never runs.
+    fn made_nowhere(&self) -> Result<Vec<Controller>, Error> {
+        if self.controllers_in.is_empty() {
+            return Ok(Vec::new());
+        }
+        nowhere::nowhere(&self.name, |manager| self.controllers_in.iter().map(|make| make(manager)).collect())
     }
 
     /// The controllers that need to be told something.
@@ -305,6 +344,7 @@ impl Operator {
                 mistakes.extend(made.filter_map(Result::err).map(|error| error.to_string()));
             }
         }
+        mistakes.extend(self.made_nowhere().err().map(|error| error.to_string()));
         mistakes.extend(self.controllers().into_iter().flat_map(|controller| controller.mistakes));
         #[cfg(feature = "webhook")]
         if let Some(Err(mistake)) = self.webhooks.as_ref().map(crate::webhook::Webhooks::check) {

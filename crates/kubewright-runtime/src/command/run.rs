@@ -149,6 +149,10 @@ impl Operator {
         for make in &self.controllers_with {
             manager.add(make(settings)?);
         }
+        for make in &self.controllers_in {
+            let controller = make(&manager);
+            manager.add(controller);
+        }
         for setup in &self.setups {
             setup(&mut manager, settings)?;
         }

@@ -259,7 +259,8 @@ impl Operator {
     }
 
     /// As [`setup_with`](Operator::setup_with), for what waits: it is done [first of all](Manager::before_run) when the manager
-    /// runs, with its client and cache at hand (the cache is not filled yet).
+    /// runs, with its client and cache at hand (the cache is not filled yet). Rights of what it adds are told by [`may`](Operator::may):
+    /// `manifests` does not know them.
     ///
     /// ```no_run
     /// # use kubewright_runtime::command::Operator;

@@ -252,6 +252,50 @@ fn rights_are_what_is_watched_and_what_is_declared_and_no_more() {
     assert_eq!(rights.iter().next(), Some(("configmaps".to_owned(), "delete,get,list,watch".to_owned())));
 }
 
+struct Client(kube::Client);
+
+impl Reconciler for Client {
+    async fn reconcile(&self, _: &Context, _: &Key) -> Result<Outcome, Error> {
+        self.0.apiserver_version().await?;
+        Ok(Outcome::Done)
+    }
+}
+
+fn listed(rights: &Rights) -> Vec<String> {
+    rights.iter().map(|(resource, verbs)| format!("{resource} {verbs}")).collect()
+}
+
+#[test]
+fn rights_of_a_controller_that_is_made_for_a_manager_are_among_them() {
+    let operator = Operator::new("web", "1.2.3").controller_in(|manager| {
+        let controller = Controller::new("late", Client(manager.client().clone())).for_kind::<ConfigMap>();
+        controller.writes::<Node>([Verb::Patch])
+    });
+    let rights = listed(&operator.rights());
+    assert!(rights.contains(&"nodes patch".to_owned()), "{rights:?}");
+    assert!(rights.contains(&"configmaps list,watch".to_owned()), "{rights:?}");
+    let roles = operator.yaml(&Installation { rights_only: true, ..Installation::default() }).expect("roles");
+    assert!(roles.contains("- nodes\n"), "{roles}");
+}
+
+#[tokio::test]
+async fn a_setup_is_done_for_managers_that_are_to_run_alone() {
+    let count = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = count.clone();
+    let operator = operator().setup(move |_| {
+        counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Ok(())
+    });
+    operator.manifests(&Installation::default()).expect("manifests");
+    let nowhere = tower::service_fn(|_: http::Request<kube::client::Body>| async {
+        Err::<http::Response<kube::client::Body>, _>(Error::new("nobody asks"))
+    });
+    let client = kube::Client::new(nowhere, "default");
+    let manager = crate::Manager::new(client, kubewright_world::World::real());
+    operator.manager(manager, &Run::default()).expect("a manager");
+    assert_eq!(count.load(std::sync::atomic::Ordering::Relaxed), 1);
+}
+
 #[test]
 fn a_name_that_objects_cannot_have_is_refused() {
     for name in ["", "Web", "web_1", "-web", &"w".repeat(51)] {

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::gate::Gate;
+use super::{gate::Gate, overdue::Overdue};
 
 /// A handle on an election: whether this replica leads. Clones share it, and it outlives the
 /// [`Manager`](crate::Manager) or [`Elector`](super::Elector) that it was taken from.
@@ -29,7 +29,7 @@ struct Inner {
     gate: Gate,
     token: Mutex<Option<FencingToken>>,
     /// Since when the lease is lost, if what a leader does goes on since then.
-    overdue: Mutex<Option<Instant>>,
+    overdue: Overdue,
     slow_renewals: AtomicU64,
 }
 
@@ -50,7 +50,7 @@ impl Leadership {
             name: name.to_owned(),
             gate: Gate::new(clock),
             token: Mutex::default(),
-            overdue: Mutex::default(),
+            overdue: Overdue::default(),
             slow_renewals: AtomicU64::new(0),
         }))
     }
@@ -103,8 +103,7 @@ impl Leadership {
     /// # Errors
     /// How long it goes on already.
     pub fn check(&self, tolerance: Duration) -> Result<(), String> {
-        let overdue = self.0.overdue.lock().map(|since| Instant::now().saturating_duration_since(since));
-        match overdue.filter(|overdue| *overdue > tolerance) {
+        match self.0.overdue.longer_than(tolerance) {
             None => Ok(()),
             Some(overdue) => Err(format!(
                 "the lease {} was lost {} s ago, and the work of its leader has not ended",
@@ -127,7 +126,7 @@ impl Leadership {
 
     /// The lease is lost while the work of its leader goes on, or that has ended.
     pub(crate) fn set_overdue(&self, is_overdue: bool) {
-        *self.0.overdue.lock() = is_overdue.then(Instant::now);
+        self.0.overdue.set(is_overdue);
     }
 
     pub(crate) fn gate(&self) -> &Gate {

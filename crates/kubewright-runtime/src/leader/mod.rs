@@ -57,6 +57,7 @@ mod elector;
 pub(crate) mod gate;
 mod leadership;
 pub(crate) mod lock;
+pub(crate) mod overdue;
 pub(crate) mod record;
 pub(crate) mod settings;
 

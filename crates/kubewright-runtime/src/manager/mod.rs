@@ -16,7 +16,7 @@ use crate::{
     Phase, Runnable, Shard, Sharding,
     cache::Connection,
     health::Checks,
-    journal::Journals,
+    journal::{Journals, ReconcileRecord},
     metrics::Metrics,
     rbac::Rights,
     replicas::Replicas,
@@ -79,8 +79,6 @@ pub struct Manager {
     controllers: Vec<Controller>,
     backlog: Backlog,
     journals: Journals,
-    /// Whether somebody can ask for the journals.
-    has_metrics_server: bool,
     counters: Counters,
     metrics: Metrics,
     connection: Connection,
@@ -142,7 +140,6 @@ impl Manager {
             controllers: Vec::new(),
             journals: Journals::new(backlog.clone()),
             backlog,
-            has_metrics_server: false,
             counters: Counters::default(),
             metrics,
             connection,
@@ -234,10 +231,15 @@ impl Manager {
 
     /// Lets replicas share the keys of the controllers, unless these are
     /// [on every replica](Controller::on_every_replica). Caches are filled everywhere. What is guaranteed is told by
-    /// [`shard`](crate::shard).
+    /// [`shard`](crate::shard). `/healthz` fails when the membership was lost twenty seconds ago and the work on its keys has not
+    /// ended ([`Shard::check`]).
     pub fn share(&mut self, sharding: Sharding) -> &mut Self {
         self.may(sharding.rights());
         let replicas = Replicas::sharing(self.client.clone(), self.world.clone(), sharding);
+        if let Some(shard) = replicas.shard() {
+            self.servers.alive.add("ping", || Ok::<_, String>(()));
+            self.servers.alive.add("sharding", move || shard.check(OVERDUE));
+        }
         self.set_replicas(replicas)
     }
 
@@ -407,6 +409,12 @@ impl Manager {
     #[must_use]
     pub fn rights_in_clusters(&self) -> &Rights {
         &self.rights_in_clusters
+    }
+
+    /// Tells `observer` of each reconcile that ends from now on, with why it was and what came of it, as `/debug/reconciles` does. It must not block.
+    pub fn on_reconcile(&mut self, observer: impl Fn(&ReconcileRecord) + Send + Sync + 'static) -> &mut Self {
+        self.journals.observe(observer);
+        self
     }
 
     /// What the controllers have still to do; a clone keeps telling it while the manager runs.

@@ -8,7 +8,10 @@ use std::{
 use futures::future::{join, join_all};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::AbortOnDropHandle,
+};
 
 use super::{Manager, UNKNOWN_HOST};
 use crate::{
@@ -19,6 +22,7 @@ use crate::{
     events::{EventQueue, EventWriter},
     in_clusters::InClusters,
     replicas::Replicas,
+    reporter::report,
     runners::{Extras, Runner, Tasks},
     source::{Gates, Place, Sink},
     span::Spans,
@@ -78,6 +82,7 @@ impl Manager {
         let (failed, mut failures) = mpsc::channel(1);
         let endpoints = self.open_endpoints().await?;
         let servers = self.start_servers(&failed);
+        let _reporter = self.start_reporter();
         let (everywhere, in_turn): (Vec<_>, Vec<_>) = std::mem::take(&mut self.controllers)
             .into_iter()
             .partition(|controller| controller.on_every_replica || !self.replicas.take_turns());
@@ -132,7 +137,9 @@ impl Manager {
         });
         let stop = CancellationToken::new();
         let servers = std::mem::take(&mut self.servers);
-        self.has_metrics_server = servers.metrics.is_some();
+        if servers.metrics.is_some() {
+            self.journals.keep();
+        }
         let listening = servers.bind(&self.metrics, &self.journals, &self.client, &stop).await?;
         let tasks = listening.into_iter().map(|listening| tokio::spawn(listening.serve(stop.clone())));
         Ok(Group { tasks: Tasks::of(tasks), stop: stop.drop_guard() })
@@ -149,6 +156,16 @@ impl Manager {
             tasks.add("the webhooks".to_owned(), running, failed);
         }
         Group { tasks, stop: stop.drop_guard() }
+    }
+
+    /// Tells the API server what the controllers do, where it asks for that.
+    fn start_reporter(&self) -> Option<AbortOnDropHandle<()>> {
+        if self.connection == Connection::Process {
+            return None;
+        }
+        let invitation = self.metrics.requests().invitation();
+        let report = report(self.client.clone(), invitation, self.journals.clone(), self.stop.clone());
+        Some(AbortOnDropHandle::new(tokio::spawn(report)))
     }
 
     /// The caches of its own cluster and of those that are added before it runs.
@@ -217,7 +234,7 @@ impl Manager {
         let writer = writer.in_clusters(context.cluster_contexts());
         let turns = if in_turn { self.replicas.turns() } else { None };
         let (reconciler, timeout, resync) = (controller.reconciler, controller.timeout, controller.resync);
-        let journal = self.has_metrics_server.then(|| self.journals.begin(controller_name));
+        let journal = self.journals.begin(controller_name);
         let worker =
             Worker { reconciler, context, queue, metrics, timeout, pause, spans, journal, turns, failures };
         let contexts = worker.context.cluster_contexts().clone();

@@ -15,7 +15,10 @@ use tokio::time::Instant;
 use tower::{BoxError, Layer, Service, service_fn};
 
 use super::family::{counters, histograms};
-use crate::workqueue::{Bucket, RateLimit};
+use crate::{
+    reporter::Invitation,
+    workqueue::{Bucket, RateLimit},
+};
 
 /// The bounds of `rest_client_request_duration_seconds` and `rest_client_rate_limiter_duration_seconds`
 /// (`k8s.io/component-base/metrics/prometheus/restclient`).
@@ -31,6 +34,8 @@ pub struct RequestMetrics {
     requests: IntCounterVec,
     durations: HistogramVec,
     held_back: HistogramVec,
+    /// Whether the API server asks for reconciles.
+    invitation: Invitation,
 }
 
 impl RequestMetrics {
@@ -48,6 +53,7 @@ impl RequestMetrics {
                 "rest_client_rate_limiter_duration_seconds",
                 "Client side rate limiter latency in seconds. Broken down by verb, and host.",
             ),
+            invitation: Invitation::default(),
         }
     }
 
@@ -94,6 +100,11 @@ impl RequestMetrics {
             }
         });
         Client::new(service, namespace).with_valid_until(valid_until)
+    }
+
+    /// What the API server has asked for by its answers.
+    pub(crate) fn invitation(&self) -> Invitation {
+        self.invitation.clone()
     }
 
     /// Counts a request.
@@ -155,6 +166,9 @@ where
         let answer = self.inner.call(request);
         Box::pin(async move {
             let answer = answer.await;
+            if let Ok(answer) = &answer {
+                counted.metrics.invitation.read(answer.headers());
+            }
             let status = answer.as_ref().ok().map(Response::status);
             let code = status.as_ref().map_or("<error>", http::StatusCode::as_str);
             counted.metrics.count(code, method.as_str(), &counted.host);

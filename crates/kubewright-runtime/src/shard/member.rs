@@ -165,7 +165,13 @@ impl RingMember {
         }
         let number = self.own.lock().epoch.as_ref().map(|epoch| epoch.number).unwrap_or_default();
         let term = Term::new(FencingToken(u32::try_from(number).unwrap_or_default()));
-        term.last(shutdown, lost, || self.lose(), lead(term.clone())).await
+        let lose = || {
+            self.lose();
+            self.shard.set_overdue(true);
+        };
+        let is_over = term.last(shutdown, lost, lose, lead(term.clone())).await;
+        self.shard.set_overdue(false);
+        is_over
     }
 
     /// Lets no write pass any more, and tells that no key is ours.

@@ -71,7 +71,7 @@ mod rendezvous;
 mod tests;
 mod view;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Client;
@@ -85,6 +85,7 @@ use crate::{
     Key,
     leader::{
         gate::Gate,
+        overdue::Overdue,
         settings::{Times, lease_setters},
     },
     rbac::{Rights, Verb},
@@ -149,11 +150,13 @@ struct Inner {
     gate: Gate,
     keys: Arc<Keys>,
     members: Mutex<Vec<String>>,
+    /// Since when the membership is lost, if work on its keys goes on since then.
+    overdue: Overdue,
 }
 
 impl Shard {
     fn new(gate: Gate, keys: Arc<Keys>) -> Self {
-        Self(Arc::new(Inner { gate, keys, members: Mutex::default() }))
+        Self(Arc::new(Inner { gate, keys, members: Mutex::default(), overdue: Overdue::default() }))
     }
 
     /// Whether a key is this replica's. No other replica is told the same at the same time.
@@ -176,6 +179,26 @@ impl Shard {
     #[must_use]
     pub fn guard(&self, client: &Client) -> Client {
         self.0.gate.guard(client)
+    }
+
+    /// Whether this replica works on no key that another one may have now, for a health check: an error when it lost its membership more than
+    /// `tolerance` ago and the work has not ended, as a reconcile that never waits does not. Only a restart ends that. As
+    /// [`Leadership::check`](crate::Leadership::check).
+    ///
+    /// # Errors
+    /// How long it goes on already.
+    pub fn check(&self, tolerance: Duration) -> Result<(), String> {
+        match self.0.overdue.longer_than(tolerance) {
+            None => Ok(()),
+            Some(overdue) => Err(format!(
+                "the membership of the ring was lost {} s ago, and the work on its keys has not ended",
+                overdue.as_secs()
+            )),
+        }
+    }
+
+    fn set_overdue(&self, is_overdue: bool) {
+        self.0.overdue.set(is_overdue);
     }
 
     fn set_members(&self, members: &[String]) {

@@ -206,3 +206,19 @@ fn a_ring_that_cannot_be_is_told() {
         ["sharding: the name of the ring has more than 63 characters"]
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn work_that_goes_on_without_the_membership_is_told_after_the_tolerance() {
+    let world = kubewright_world::World::simulated(1);
+    let shard = Shard::new(Gate::new(world.clock), Arc::default());
+    let tolerance = Duration::from_secs(20);
+    assert_eq!(shard.check(tolerance), Ok(()), "it has not begun");
+    shard.set_overdue(true);
+    tokio::time::advance(Duration::from_secs(19)).await;
+    assert_eq!(shard.check(tolerance), Ok(()), "there is some time to end");
+    tokio::time::advance(Duration::from_secs(3)).await;
+    let why = shard.check(tolerance).expect_err("it goes on");
+    assert!(why.starts_with("the membership of the ring was lost 22 s ago"), "{why}");
+    shard.set_overdue(false);
+    assert_eq!(shard.check(tolerance), Ok(()), "it has ended");
+}

@@ -25,8 +25,7 @@ pub(crate) enum Purpose {
 
 /// Failure policy: what becomes of a request when the webhook cannot be asked: it is down, too slow, or it panicked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "command", derive(clap::ValueEnum))]
-#[value(rename_all = "PascalCase")]
+#[cfg_attr(feature = "command", derive(clap::ValueEnum), value(rename_all = "PascalCase"))]
 pub enum FailurePolicy {
     /// It is refused. The default.
     #[default]

@@ -480,16 +480,13 @@ mod migrating {
             .for_kind::<Page>()
             .owns::<ConfigMap>()
             .all_own_events()
+            .writes::<ConfigMap>([Verb::Create, Verb::Patch])
     }
 
     fn operator() -> Operator {
-        let mut rights = Rights::default();
-        rights.add::<Page>([Verb::Get, Verb::List, Verb::Watch]);
-        rights.add::<ConfigMap>([Verb::Get, Verb::List, Verb::Watch, Verb::Create, Verb::Patch]);
-        Operator::new("pages", env!("CARGO_PKG_VERSION")).definition::<Page>().may(rights).setup(|manager| {
-            manager.add(pages(manager.client().clone()));
-            Ok(())
-        })
+        Operator::new("pages", env!("CARGO_PKG_VERSION"))
+            .definition::<Page>()
+            .controller_in(|manager| pages(manager.client().clone()))
     }
 
     #[derive(CustomResource, JsonSchema, Clone, Debug, Serialize, Deserialize)]
