@@ -47,6 +47,8 @@ pub(crate) enum Command {
     Record(Box<crate::record::RecordArgs>),
     /// Write what was recorded into a cluster, in its order and with its pauses
     Play(Box<crate::play::PlayArgs>),
+    /// Run an operator in a recorded world, and compare what it does with what was done then
+    Replay(Box<crate::replay::ReplayArgs>),
     /// Remove what `deploy` installed
     Undeploy(crate::deploy::UndeployArgs),
     /// Make manifests of ThirdPartyResources, v1beta1 CustomResourceDefinitions and old workloads into those of today
@@ -231,7 +233,8 @@ pub(crate) struct UpArgs {
     #[arg(help_heading = "For tests", long, value_name = "MOMENT", requires = "from")]
     pub(crate) at: Option<At>,
 
-    /// Record every write and every request into this new file, until the cluster ends; the data of Secrets is hashed
+    /// Record every write and every request into this new file, until the cluster ends; the data of Secrets is hashed.
+    /// Without it $KUBEWRIGHT_RECORD may name a folder, for a file of its own there
     #[arg(help_heading = "For tests", long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
 

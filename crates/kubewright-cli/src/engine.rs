@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use kube::Client;
-use kubewright_cluster::recording::{Did, Opened, Recording, Unreadable, Write};
+use kubewright_cluster::recording::{Did, KEPT, Opened, Recording, Unreadable, Write};
 use kubewright_cluster::{Cluster, DataDirectory, Endpoint, Secret, ServeError, advertised};
 use kubewright_recording::At;
 use kubewright_runtime::webhook;
@@ -17,7 +17,7 @@ use crate::{
     args::{RuntimeKind, UpArgs},
     kubeconfig::Access,
     process_node::Machine,
-    record::{self, live::Recorder},
+    record::live::{Recorder, Target},
 };
 
 /// The writes that are kept for the view until it takes them over, which it does at each.
@@ -38,8 +38,6 @@ impl Engine {
     /// # Errors
     /// When the port or the data cannot be had, a controller has an unknown name, or the machine gives no keys.
     pub(crate) async fn start(args: &UpArgs) -> anyhow::Result<Self> {
-        // Before anything starts: a file that cannot be had is to be known at once.
-        let file = args.record.as_deref().map(record::file::create).transpose()?;
         let world = args.seed.map_or_else(World::real, World::seeded);
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
         let version = args.kubernetes_version()?;
@@ -60,6 +58,8 @@ impl Engine {
                 (endpoint, token)
             }
         };
+        // Before anything starts: a file that cannot be had is to be known at once.
+        let target = Target::of(args, endpoint.address().port())?;
         let machine = match args.runtime {
             Some(RuntimeKind::Process) => Some(Machine::open(args, &world).await?),
             None => None,
@@ -79,8 +79,8 @@ impl Engine {
             past = Some(describe(&opened));
             builder = builder.recording(opened.recording);
         }
-        if file.is_some() {
-            builder = builder.journal(record::live::KEPT).request_log(true);
+        if target.is_some() {
+            builder = builder.journal(KEPT).request_log(true);
         }
         if let Some(advertised) = advertised(endpoint.address()) {
             builder = builder.advertise(advertised);
@@ -98,8 +98,11 @@ impl Engine {
             .admin_token(token)
             .start()
             .await?;
-        let recorder = match file {
-            Some(file) => Some(Recorder::start(file, args, &cluster, &access.server)?),
+        if let Some(admin) = cluster.admin().filter(|_| args.admin) {
+            admin.ask_for_reconciles();
+        }
+        let recorder = match target {
+            Some(target) => Some(Recorder::start(target, args, &cluster, &access.server)?),
             None => None,
         };
         Ok(Self { cluster, access, machine, past, recorder })
@@ -142,6 +145,11 @@ impl Engine {
     /// What there is to say of the recording that it started with.
     pub(crate) fn past(&self) -> Option<&str> {
         self.past.as_deref()
+    }
+
+    /// Where it is recorded; none where it is not.
+    pub(crate) fn recording(&self) -> Option<&Path> {
+        self.recorder.as_ref().map(Recorder::path)
     }
 
     /// Ends the controllers, the watches and the listener, and waits for them; containers too.

@@ -17,7 +17,7 @@ const FIRST_STEPS: &str = "First steps:
 `kubewright COMMAND --help` has an example of each command, https://github.com/kubewright/kubewright the documentation.";
 
 /// The words of a command, and lines that can be typed.
-const EXAMPLES: [(&str, &[&str]); 34] = [
+const EXAMPLES: [(&str, &[&str]); 35] = [
     (
         "up",
         &[
@@ -29,7 +29,7 @@ const EXAMPLES: [(&str, &[&str]); 34] = [
         ],
     ),
     ("controllers", &["kubewright controllers --kubeconfig kubeconfig --controllers '*' --nodes 2"]),
-    ("view", &["kubewright view target/kubewright-recordings/web_heals.jsonl"]),
+    ("view", &["kubewright view target/kubewright-recordings/web_heals.kwrec"]),
     ("envtest install", &["kubewright envtest install --version 1.36"]),
     ("envtest env", &["eval \"$(kubewright envtest env)\" && go test ./..."]),
     ("envtest use", &["kubewright envtest use 1.36.x -p path"]),
@@ -51,6 +51,13 @@ const EXAMPLES: [(&str, &[&str]); 34] = [
         ],
     ),
     ("play", &["kubewright play prod.kwrec --speed 10 --kubeconfig kubewright.kubeconfig"]),
+    (
+        "replay",
+        &[
+            "kubewright replay prod.kwrec -- ./bin/manager",
+            "kubewright replay prod.kwrec --as shop/press --exit-code --with-rights config/rbac -- ./bin/manager",
+        ],
+    ),
     ("undeploy", &["kubewright undeploy"]),
     ("convert", &["kubewright convert old/ --output new.yaml"]),
     ("init", &["kubewright init --domain example.org"]),
@@ -67,9 +74,16 @@ const EXAMPLES: [(&str, &[&str]); 34] = [
         &[
             "kubewright render -f page.yaml",
             "kubewright render -f page.yaml --manifests config -- ./bin/manager",
+            "kubewright render --golden golden --write",
         ],
     ),
-    ("diff", &["kubewright diff -f page.yaml --manifests config --old ./v1 --new ./v2 --exit-code"]),
+    (
+        "diff",
+        &[
+            "kubewright diff -f page.yaml --manifests config --old ./v1 --new ./v2 --exit-code",
+            "kubewright diff --from prod.kwrec --service-account shop/press --old ./v1 --new ./v2",
+        ],
+    ),
     (
         "trial",
         &[

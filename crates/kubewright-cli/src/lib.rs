@@ -25,6 +25,7 @@ mod progress;
 mod project;
 mod record;
 mod render;
+mod replay;
 mod report;
 mod run;
 mod samples;
@@ -49,6 +50,7 @@ use kubewright_cluster::Builder;
 use kubewright_control_plane::{Builder as ControlPlaneBuilder, ControlPlane, StartError};
 #[cfg(unix)]
 use kubewright_kubelet::container::helper;
+use kubewright_serve::signals::Signals;
 use kubewright_world::Pacing;
 use mimalloc::MiMalloc;
 use tokio::{runtime::Runtime, time::Instant};
@@ -127,8 +129,9 @@ fn command(cli: &Cli, samples: Option<LoadSamples>) -> anyhow::Result<ExitCode> 
             return wait(run::run(args));
         }
         Command::Test(args) => return test::test(args),
-        Command::Render(args) => wait(render::render(args))?,
-        Command::Diff(args) => return wait(render::diff(args)),
+        Command::Render(args) => return wait(until_signal(render::render(args))),
+        Command::Replay(args) => return wait(until_signal(replay::replay(args))),
+        Command::Diff(args) => return wait(until_signal(render::diff(args))),
         Command::Trial(args) => return wait(trial::trial(args)),
         Command::Why(args) => return wait(why::why(args)),
         Command::Doctor(args) => return wait(doctor::doctor(args)),
@@ -158,6 +161,15 @@ fn no_samples() -> anyhow::Error {
 /// Runs what waits for others.
 fn wait<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     Runtime::new()?.block_on(work)
+}
+
+/// Does what a signal interrupts; what it has started ends with it.
+async fn until_signal<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let mut signals = Signals::listen()?;
+    tokio::select! {
+        done = work => done,
+        () = signals.next() => anyhow::bail!("interrupted"),
+    }
 }
 
 /// Tells whoever reads standard error; that may be nobody any more.

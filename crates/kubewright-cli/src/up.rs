@@ -1,6 +1,9 @@
 //! `kubewright up`: a control plane on this machine, with the sample operators if they are asked for.
 
-use std::{io, time::Duration};
+use std::{
+    io::{self, Write},
+    time::Duration,
+};
 
 use anyhow::{anyhow, bail};
 use futures::FutureExt;
@@ -52,7 +55,7 @@ pub(crate) async fn up(args: &UpArgs, samples: Option<&Samples>, started: Instan
         Ok(_) => tokio::select! {
             biased;
             () = signals.next() => {
-                printer.end(&ended(args));
+                printer.end(&ended(args, engine.recording().is_some()));
                 Ok(())
             }
             () = stdin_closed(), if args.exit_with_stdin => Ok(()),
@@ -86,10 +89,10 @@ async fn serve_page(engine: &Engine, page: Option<Server>) {
 }
 
 /// What becomes of the cluster that is ended.
-fn ended(args: &UpArgs) -> String {
+fn ended(args: &UpArgs, is_recorded: bool) -> String {
     match &args.data {
         Some(path) => format!("ending; kubewright up --data {} goes on with it", path.display()),
-        None if args.record.is_some() => "ending; the recording is kept, nothing else".to_owned(),
+        None if is_recorded => "ending; the recording is kept, nothing else".to_owned(),
         None => "ending; nothing is kept".to_owned(),
     }
 }
@@ -168,8 +171,13 @@ fn greet(printer: &Printer, args: &UpArgs, engine: &Engine, start: &Start) -> an
     if let Some(simulated) = simulated(args.nodes(), args.runtime.is_some()) {
         printer.say(&simulated);
     }
-    if let Some(file) = &args.record {
-        printer.say(&format!("recording into {}", file.display()));
+    if let Some(file) = engine.recording() {
+        let line = format!("recording into {}", file.display());
+        match (&args.record, args.quiet) {
+            // Who is started by a program of tests is quiet, and whoever has set the variable looks for the file.
+            (None, true) => drop(writeln!(io::stderr(), "kubewright: {line}")),
+            _ => printer.say(&line),
+        }
     }
     if !args.exit_when_ready {
         printer.say(&match &args.data {

@@ -7,11 +7,15 @@ use std::{
 
 use anyhow::Context;
 use clap::Args;
-use kubewright_cluster::recording::Recording;
+use kubewright_cluster::recording::{Recording, besides};
+use kubewright_recording::Record;
 use kubewright_serve::signals::Signals;
 use kubewright_view::{Server, View};
 
 use crate::printer::Printer;
+
+/// Of how many requests the page tells: the last ones, as of a cluster that runs.
+const REQUESTS: usize = 10_000;
 
 /// What `kubewright view` takes.
 #[derive(Args, Debug)]
@@ -32,12 +36,12 @@ pub(crate) struct ViewArgs {
 pub(crate) async fn view(args: &ViewArgs) -> anyhow::Result<()> {
     let mut signals = Signals::listen()?;
     let printer = Printer::new(false);
-    let recording = read(&args.file)?;
+    let (recording, besides) = read(&args.file)?;
     let page = bind(args.port, "--port").await?;
     printer.say(&format!("{} writes, to revision {}", recording.writes().len(), recording.revision()));
     printer.say(&format!("in a browser: {}", page.link()));
     printer.say("Ctrl-C ends it");
-    let shown = View::of_recording(&recording, args.file.display().to_string());
+    let shown = View::of_recording(&recording, besides, args.file.display().to_string());
     drop(recording);
     tokio::select! {
         () = signals.next() => {}
@@ -46,10 +50,11 @@ pub(crate) async fn view(args: &ViewArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn read(path: &Path) -> anyhow::Result<Recording> {
+fn read(path: &Path) -> anyhow::Result<(Recording, Vec<Record>)> {
     let name = || path.display().to_string();
-    let file = File::open(path).with_context(name)?;
-    Ok(Recording::open(file, None).with_context(name)?.recording)
+    let open = || File::open(path).with_context(name);
+    let recording = Recording::open(open()?, None).with_context(name)?.recording;
+    Ok((recording, besides(open()?, REQUESTS).with_context(name)?))
 }
 
 /// Takes the port of the page, which `flag` says.

@@ -13,6 +13,7 @@ mod flags;
 mod help;
 pub mod install;
 mod kubernetes;
+mod record;
 mod test_options;
 
 use std::{

@@ -50,6 +50,11 @@ impl TestOptions {
         Ok(Self { admin, clock })
     }
 
+    /// Whether time passes as the test says.
+    pub(super) fn is_paced(self) -> bool {
+        self.clock.is_some()
+    }
+
     pub(super) fn configure(self, builder: Builder) -> Builder {
         let builder = builder.admin(self.admin);
         match self.clock {

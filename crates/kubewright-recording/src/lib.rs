@@ -19,6 +19,6 @@ mod writer;
 pub use at::{At, BadAt, Limit};
 pub use block::Span;
 pub use reader::{BadRecording, Block, Reader, is_recording};
-pub use record::{Author, Did, Header, Mark, Record, Request, Write};
+pub use record::{Author, Did, Header, Mark, Reconcile, Record, Request, Write};
 pub use redact::{BadPath, FieldPath, Redactor};
 pub use writer::Writer;

@@ -16,6 +16,9 @@ pub struct Header {
     /// When it began, in cluster time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started: Option<Timestamp>,
+    /// The version of Kubernetes that the API server serves, such as `1.37`; empty where the program did not say.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub kubernetes: String,
     /// Where the dice of the cluster started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
@@ -35,7 +38,9 @@ pub enum Record {
     Write(Write),
     /// A request was answered.
     Request(Request),
-    /// Something that is neither, such as the end of the recording.
+    /// A reconcile of an operator has ended.
+    Reconcile(Reconcile),
+    /// Something that is none of these, such as the end of the recording.
     Mark(Mark),
 }
 
@@ -46,6 +51,7 @@ impl Record {
         match self {
             Self::Write(write) => write.time,
             Self::Request(request) => request.time,
+            Self::Reconcile(reconcile) => reconcile.time,
             Self::Mark(mark) => mark.time,
         }
     }
@@ -55,7 +61,7 @@ impl Record {
     pub fn revision(&self) -> Option<u64> {
         match self {
             Self::Write(write) => Some(write.revision),
-            Self::Request(_) | Self::Mark(_) => None,
+            Self::Request(_) | Self::Reconcile(_) | Self::Mark(_) => None,
         }
     }
 }
@@ -137,12 +143,42 @@ pub struct Request {
     pub fault: Option<u64>,
 }
 
-/// Something that is neither a write nor a request.
+/// One reconcile of an operator that has told of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Reconcile {
+    /// When it began, in cluster time.
+    pub time: Timestamp,
+    /// Whose it was: the user and the program of the operator.
+    #[serde(default)]
+    pub by: Author,
+    /// The controller.
+    pub controller: String,
+    /// Namespace and name of what was reconciled, as `default/web`.
+    pub key: String,
+    /// Why, for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reasons: String,
+    /// How many seconds the key had waited in the queue since it was due.
+    #[serde(default)]
+    pub waited: f64,
+    /// How many seconds it took.
+    #[serde(default)]
+    pub took: f64,
+    /// `done`, `requeue after 30s`, or what went wrong.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub outcome: String,
+    /// Whether it went wrong.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub failed: bool,
+}
+
+/// Something that is no write, no request and no reconcile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
     /// When, in cluster time.
     pub time: Timestamp,
-    /// What: `end`, `resumed`, `lost`, `left-out`.
+    /// What: `end`, `resumed`, `lost`, `left-out`; `fault` and `clock` where a test did something to the cluster.
     pub what: String,
     /// More of it, for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]

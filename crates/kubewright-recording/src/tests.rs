@@ -36,6 +36,17 @@ fn records() -> impl Strategy<Value = Vec<Vec<Record>>> {
             code,
             fault: code.is_none().then_some(1),
         })),
+        1 => (0..50_i64, ".{0,10}", any::<bool>()).prop_map(|(second, reasons, failed)| Record::Reconcile(Reconcile {
+            time: time(second),
+            by: Author { user: "u".to_owned(), program: "web/1".to_owned() },
+            controller: "web".to_owned(),
+            key: "default/web".to_owned(),
+            reasons,
+            waited: 0.5,
+            took: 1.25,
+            outcome: "done".to_owned(),
+            failed,
+        })),
         1 => (0..50_i64, ".{0,10}").prop_map(|(second, note)| Record::Mark(Mark {
             time: time(second),
             what: "lost".to_owned(),

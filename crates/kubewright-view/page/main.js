@@ -4,15 +4,18 @@ import { follow, get, takeToken, token } from './client.js';
 import { Controls } from './controls.js';
 import { byId, described, el, throttled, time } from './dom.js';
 import { Model } from './model.js';
+import { Reports } from './reports.js';
 import { ObjectPanel } from './object.js';
+import { Reconciles } from './reconciles.js';
 import { Requests } from './requests.js';
 import { Timeline } from './timeline.js';
 import { Tree } from './tree.js';
 
 const PAGE = 5000;
-const PAGES = ['objects', 'requests', 'controls'];
+const PAGES = ['objects', 'reconciles', 'requests', 'controls'];
 const model = new Model();
-const state = { page: 'objects', object: null, tab: 'yaml', revision: null, search: '', states: '', filters: {} };
+const reports = new Reports(get);
+const state = { page: 'objects', object: null, tab: 'yaml', revision: null, search: '', states: '', filters: {}, reconciles: { controller: '', text: '', end: '' } };
 let about = { live: false };
 let now = null;
 
@@ -26,6 +29,7 @@ function read() {
   state.revision = /^\d+$/.test(found.get('at') ?? '') ? Number(found.get('at')) : null;
   state.search = found.get('search') ?? '';
   state.states = found.get('states') ?? '';
+  state.reconciles = { controller: found.get('controller') ?? '', text: found.get('key') ?? '', end: found.get('end') ?? '' };
   state.filters = Object.fromEntries(['who', 'verb', 'what', 'status'].map((name) => [name, found.get(name) ?? '']));
 }
 
@@ -38,6 +42,9 @@ function written() {
     search: state.search,
     states: state.states,
     ...state.filters,
+    controller: state.reconciles.controller,
+    key: state.reconciles.text,
+    end: state.reconciles.end,
   };
   return new URLSearchParams(Object.entries(fields).filter(([, value]) => value !== '')).toString();
 }
@@ -56,10 +63,11 @@ const isLive = () => state.revision === null;
 const tree = new Tree((row) => go({ object: row }));
 const panel = new ObjectPanel((changes) => go(changes));
 panel.seen = (collection, key) => model.latest.get(`${collection}\n${key}`)?.revision;
-const timeline = new Timeline(model, (count, row) => {
+const timeline = new Timeline(model, reports, (count, row) => {
   const changes = { revision: count >= model.rows.length && about.live ? null : count ? model.rows[count - 1].revision : model.through };
   go(row ? { ...changes, object: row } : changes);
 });
+const reconciles = new Reconciles(reports, (changes) => go(changes));
 const requests = new Requests((changes) => go(changes));
 const controls = new Controls();
 
@@ -85,7 +93,8 @@ function render() {
     tab.setAttribute('aria-selected', String(state.page === page));
     tab.tabIndex = state.page === page ? 0 : -1;
   }
-  if (state.page === 'requests') attempt(() => requests.show(state.filters));
+  if (state.page === 'reconciles') reconciles.show(state.reconciles);
+  else if (state.page === 'requests') attempt(() => requests.show(state.filters));
   else if (state.page === 'controls') attempt(() => controls.show());
   else renderObjects();
 }
@@ -193,13 +202,15 @@ async function load() {
   about = await get('about');
   document.title = `Kubewright: ${about.title}`;
   byId('title').textContent = about.title;
-  byId('page-requests').hidden = byId('page-controls').hidden = !about.admin;
+  byId('page-requests').hidden = !about.requests;
+  byId('page-controls').hidden = !about.admin;
   for (let skip = 0; ; skip += PAGE) {
     const { through, rows, more } = await get('objects', { skip, limit: PAGE });
     model.begin(through, rows);
     if (!more) break;
   }
   await more();
+  byId('page-reconciles').hidden = !about.admin && !reports.reconciles.length;
 }
 
 async function more() {
@@ -208,9 +219,10 @@ async function more() {
     now = answer.now;
     model.add(answer.rows, isLive());
     if (answer.missed) notice(`${answer.missed} writes were made faster than they could be kept, and are not shown.`);
-    if (answer.rows.length < PAGE) return;
+    if (answer.rows.length < PAGE) break;
     status(`loading, revision ${model.last()}`, 'busy');
   }
+  await reports.more();
 }
 
 const update = throttled(async () => {
@@ -218,6 +230,7 @@ const update = throttled(async () => {
     await more();
     renderClock();
     if (state.page === 'objects') renderObjects();
+    if (state.page === 'reconciles') reconciles.show(state.reconciles);
   } catch (error) {
     status('ended', 'ended');
     notice(error.message);

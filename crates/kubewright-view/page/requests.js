@@ -55,15 +55,13 @@ export class Requests {
 }
 
 function line(request) {
-  const resource = [request.resource, request.group].filter(Boolean).join('.') + (request.subresource ? `/${request.subresource}` : '');
-  const name = [request.namespace, request.name].filter(Boolean).join('/');
   const code = request.code ?? 'cut';
   const class_ = request.code === null || request.code >= 500 ? 'failing' : request.code >= 400 ? 'progressing' : 'ready';
   return el('tr', {},
     el('td', { class: 'mono' }, time(Date.parse(request.time))),
     el('td', { title: request.userAgent }, el('b', {}, (request.userAgent || '—').split(/[ /]/)[0]), ' ', el('span', { class: 'muted' }, request.user || 'anonymous')),
     el('td', {}, request.verb, request.patch && el('span', { class: 'muted' }, ` ${request.patch}`)),
-    el('td', {}, request.path || resource, ' ', el('span', { class: 'muted' }, name)),
+    el('td', {}, request.what, ' ', el('span', { class: 'muted' }, request.key)),
     el('td', {}, el('span', { class: `badge ${class_}` }, String(code)), request.fault !== undefined && el('span', { class: 'badge gone' }, `fault ${request.fault}`)),
-    el('td', { class: 'mono right' }, `${request.milliseconds.toFixed(1)} ms`));
+    el('td', { class: 'mono right' }, request.milliseconds === undefined ? '—' : `${request.milliseconds.toFixed(1)} ms`));
 }

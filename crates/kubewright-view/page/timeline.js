@@ -1,4 +1,5 @@
-// Writes over time on a canvas: a lane for each of the writers that write most, a mark for each write.
+// What happened over time on a canvas: a lane for each of the writers that write most, with a mark for each write; below them a lane for each
+// controller that has told of its reconciles, with a bar for each; and a line for each fault and each time that was let pass.
 
 import { byId, described, duration, time, writer } from './dom.js';
 
@@ -6,12 +7,13 @@ const LANES = 6;
 const LANE = 17;
 const TOP = 20;
 const NAMES = 132;
+const CONTROLLERS = 4;
 const WEIGHT = { update: 1, create: 2, delete: 3 };
 
 export class Timeline {
   // `go` is called with a count of writes.
-  constructor(model, go) {
-    Object.assign(this, { model, go, byOrder: false, from: null, to: null, wanted: false });
+  constructor(model, reports, go) {
+    Object.assign(this, { model, reports, go, byOrder: false, from: null, to: null, wanted: false });
     this.canvas = byId('canvas');
     this.tip = byId('tip');
     const { canvas } = this;
@@ -88,7 +90,13 @@ export class Timeline {
   #all() {
     const { rows } = this.model;
     if (!rows.length) return [0, 1];
-    const [low, high] = [this.#value(0), this.#value(rows.length - 1)];
+    let [low, high] = [this.#value(0), this.#value(rows.length - 1)];
+    if (!this.byOrder) {
+      const { reconciles, marks } = this.reports;
+      const began = [reconciles[0], marks[0]].filter(Boolean).map((one) => one.time);
+      const last = [reconciles.at(-1), marks.at(-1)].filter(Boolean).map((one) => one.time + (one.took ?? 0));
+      [low, high] = [Math.min(low, ...began), Math.max(high, ...last)];
+    }
     const room = Math.max((high - low) * 0.01, this.byOrder ? 1 : 50);
     return [low - room, high + room];
   }
@@ -134,7 +142,9 @@ export class Timeline {
   #paint() {
     const { canvas, model } = this;
     const names = this.#lanes();
-    const [width, height] = [canvas.parentElement.clientWidth, TOP + Math.max(names.length, 1) * LANE + 6];
+    const controllers = this.#controllers();
+    const lanes = Math.max(names.length, 1);
+    const [width, height] = [canvas.parentElement.clientWidth, TOP + (lanes + controllers.length) * LANE + 6];
     const scale = devicePixelRatio || 1;
     if (canvas.width !== Math.round(width * scale) || canvas.height !== Math.round(height * scale)) {
       [canvas.width, canvas.height] = [Math.round(width * scale), Math.round(height * scale)];
@@ -174,6 +184,8 @@ export class Timeline {
         if (seen[slot] === weight) pen.fillRect((slot % places) * 2 - 1, TOP + Math.floor(slot / places) * LANE + 3, 2.5, LANE - 6);
       }
     }
+    this.#reconciles(pen, { controllers, lanes, x, across, colour });
+    this.#marks(pen, { x, height, width, colour });
     if (model.applied > 0) {
       const at = x(this.#value(model.applied - 1));
       if (at >= NAMES - 1 && at <= width) {
@@ -188,6 +200,93 @@ export class Timeline {
       pen.fillStyle = colour('muted');
       pen.fillText('No writes yet', NAMES, TOP + LANE / 2);
     }
+  }
+
+  // The controllers that have told most.
+  #controllers() {
+    const all = this.reports.reconciles;
+    if (this.told !== all.length) {
+      const counts = new Map();
+      for (const one of all) counts.set(one.controller, (counts.get(one.controller) ?? 0) + 1);
+      const most = [...counts].sort((one, other) => other[1] - one[1]).slice(0, CONTROLLERS);
+      [this.told, this.tellers] = [all.length, most.map(([name]) => name).sort()];
+    }
+    return this.tellers ?? [];
+  }
+
+  // Where a time is, which by order is behind the writes before it.
+  #at(moment) {
+    if (!this.byOrder) return moment;
+    const { rows } = this.model;
+    let [low, high] = [0, rows.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (rows[middle].time < moment) low = middle + 1;
+      else high = middle;
+    }
+    return low - 0.5;
+  }
+
+  #reconciles(pen, { controllers, lanes, x, across, colour }) {
+    const lane = new Map(controllers.map((name, number) => [name, TOP + (lanes + number) * LANE]));
+    for (const [name, y] of lane) {
+      pen.fillStyle = colour('muted');
+      pen.fillText(name.length > 18 ? `↻ ${name.slice(0, 17)}…` : `↻ ${name}`, 8, y + LANE / 2, NAMES - 14);
+      pen.fillStyle = colour('lane');
+      pen.fillRect(NAMES, y + 2, across, LANE - 4);
+    }
+    const [from, to] = this.#span();
+    // What each place of each lane has: 1 for a reconcile that went well, 2 for one that failed.
+    const places = Math.ceil(across) + 3;
+    const seen = new Map(controllers.map((name) => [name, new Uint8Array(places)]));
+    for (const one of this.reports.reconciles) {
+      const own = seen.get(one.controller);
+      const [begin, end] = [this.#at(one.time), this.#at(one.time + one.took)];
+      if (own === undefined || end < from || begin > to) continue;
+      const left = Math.max(0, Math.round(x(begin) - NAMES));
+      const right = Math.min(places, Math.max(left + 2, Math.round(x(end) - NAMES)));
+      const weight = one.failed ? 2 : 1;
+      for (let at = left; at < right; at += 1) if (own[at] < weight) own[at] = weight;
+    }
+    for (const [weight, name] of [[1, 'accent'], [2, 'failing']]) {
+      pen.fillStyle = colour(name);
+      for (const [controller, own] of seen) {
+        for (let at = 0; at < places; at += 1) if (own[at] === weight) pen.fillRect(NAMES + at, lane.get(controller) + 5, 1, LANE - 10);
+      }
+    }
+  }
+
+  #marks(pen, { x, height, width, colour }) {
+    pen.strokeStyle = colour('progressing');
+    pen.setLineDash([3, 3]);
+    for (const mark of this.reports.marks) {
+      const at = x(this.#at(mark.time));
+      if (at < NAMES || at > width) continue;
+      pen.beginPath();
+      pen.moveTo(at, TOP - 6);
+      pen.lineTo(at, height);
+      pen.stroke();
+    }
+    pen.setLineDash([]);
+  }
+
+  // The reconcile, or the fault, at a place of the canvas; nothing where there is a write.
+  #besides(event) {
+    const [from, to] = this.#span();
+    const value = from + this.#share(event) * (to - from);
+    const reach = ((to - from) / this.#width()) * 5;
+    const lane = Math.floor((event.offsetY - TOP) / LANE) - Math.max(this.names?.length ?? 0, 1);
+    const name = this.#controllers()[lane];
+    if (name !== undefined) {
+      const under = (one) => one.controller === name && this.#at(one.time) <= value + reach && this.#at(one.time + one.took) >= value - reach;
+      const found = this.reports.reconciles.filter(under);
+      const one = found.find((found) => found.failed) ?? found[0];
+      if (!one) return null;
+      const more = found.length > 1 ? `\nand ${found.length - 1} more here` : '';
+      return `${one.controller} reconciled ${one.key}\n${one.reasons}\n${one.outcome}, ${time(one.time, true)}${more}`;
+    }
+    const mark = this.reports.marks.find((mark) => Math.abs(this.#at(mark.time) - value) <= reach);
+    return mark ? `${mark.what}: ${mark.note}\n${time(mark.time, true)}` : null;
   }
 
   #grid(pen, { from, to, x, height, width, line, text }) {
@@ -248,11 +347,12 @@ export class Timeline {
 
   #hover(event) {
     const near = event.buttons ? -1 : this.#near(event);
-    this.tip.hidden = near < 0;
-    if (near < 0) return;
+    const besides = near < 0 && !event.buttons ? this.#besides(event) : null;
+    this.tip.hidden = near < 0 && besides === null;
+    if (this.tip.hidden) return;
     const row = this.model.rows[near];
-    const first = this.model.rows[0].time;
-    this.tip.textContent = `${row.did} ${described(row)}\n${row.writer}, revision ${row.revision}\n${time(row.time, true)}, ${duration(row.time - first)} in`;
+    const first = this.model.rows[0]?.time;
+    this.tip.textContent = besides ?? `${row.did} ${described(row)}\n${row.writer}, revision ${row.revision}\n${time(row.time, true)}, ${duration(row.time - first)} in`;
     const { clientWidth } = this.canvas.parentElement;
     this.tip.style.left = `${Math.min(event.offsetX + 12, clientWidth - 290)}px`;
     this.tip.style.bottom = `${this.canvas.clientHeight - event.offsetY + 10}px`;

@@ -9,12 +9,14 @@ use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body::{Body as HttpBody, Frame};
 use http_body_util::{BodyExt, Limited, StreamBody};
-use kubewright_control_plane::admin::{AnsweredRequest, Match};
+use kubewright_control_plane::admin::Admin;
 use kubewright_control_plane::recording::{Did, Revision};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use crate::View;
 use crate::answer::{Body, Refusal, json as answer_json, streamed};
+use crate::besides::{self, Reports, RequestRow};
 use crate::change::Change;
 use crate::fields;
 use crate::row::Row;
@@ -51,6 +53,7 @@ where
         (&Method::GET, "object") => Ok(answer_json(&object(view, &query)?)),
         (&Method::GET, "history") => Ok(answer_json(&history(view, &query)?)),
         (&Method::GET, "requests") => Ok(answer_json(&requests(view, &query)?)),
+        (&Method::GET, "reconciles") => Ok(answer_json(&reconciles(view, &query)?)),
         (&Method::GET, "events") => events(view),
         (&Method::GET | &Method::DELETE | &Method::POST, path) if is_passed_on(&parts.method, path) => {
             let body = Limited::new(Box::pin(body), LARGEST).collect().await;
@@ -101,7 +104,7 @@ impl Query {
 fn about(view: &View) -> Value {
     let (through, last, missed) =
         view.history(|history| (history.through().0, history.last().0, history.missed()));
-    let admin = view.live().and_then(|live| live.admin.as_ref());
+    let admin = view.admin();
     json!({
         "title": view.title(),
         "live": view.live().is_some(),
@@ -110,7 +113,8 @@ fn about(view: &View) -> Value {
         "missed": missed,
         "now": view.now().map(jiff::Timestamp::as_millisecond),
         "admin": admin.is_some(),
-        "canAdvance": admin.is_some_and(kubewright_control_plane::admin::Admin::can_advance),
+        "requests": admin.is_some() || !view.besides().requests.is_empty(),
+        "canAdvance": admin.is_some_and(Admin::can_advance),
     })
 }
 
@@ -176,15 +180,21 @@ fn history(view: &View, query: &Query) -> Result<Value, Refusal> {
 
 /// The last requests that a filter means, newest first.
 fn requests(view: &View, query: &Query) -> Result<Value, Refusal> {
-    let Some(admin) = view.live().and_then(|live| live.admin.as_ref()) else {
-        return Err(Refusal::missing("requests are known of a cluster that runs, and not of a recording"));
-    };
     let limit = query.limit(REQUESTS)?;
-    let all = admin.requests(&Match::default(), usize::MAX);
     let wanted = RequestFilter::of(query)?;
-    let found: Vec<_> =
-        all.requests.iter().rev().filter(|request| wanted.matches(request)).take(limit).collect();
-    Ok(json!({"total": all.total, "forgotten": all.forgotten, "requests": found}))
+    let (found, total, forgotten) =
+        besides::requests(view.admin(), view.besides(), |row| wanted.matches(row), limit);
+    Ok(json!({"total": total, "forgotten": forgotten, "requests": found}))
+}
+
+/// What operators have told of their reconciles and queues, and what was done to the cluster, after two positions.
+fn reconciles(view: &View, query: &Query) -> Result<Reports, Refusal> {
+    let (after, marks) = (query.number("after", 0)?, query.number("marksAfter", 0)?);
+    let limit = query.limit(ROWS)?;
+    Ok(match view.admin() {
+        Some(admin) => besides::live(admin, after, marks, limit),
+        None => view.besides().reports(after, marks, limit),
+    })
 }
 
 /// Which requests are shown. What is empty means all.
@@ -209,13 +219,12 @@ impl<'a> RequestFilter<'a> {
         Ok(Self { who: query.text("who"), verb: query.text("verb"), status, what: query.text("what") })
     }
 
-    fn matches(&self, request: &AnsweredRequest) -> bool {
-        let info = &request.info;
-        let who = self.who.is_empty() || info.user.contains(self.who) || info.user_agent.contains(self.who);
-        let verb = self.verb.is_empty() || info.verb == self.verb;
-        let status = match (self.status, request.code) {
+    fn matches(&self, row: &RequestRow) -> bool {
+        let who = self.who.is_empty() || row.user.contains(self.who) || row.user_agent.contains(self.who);
+        let verb = self.verb.is_empty() || row.verb == self.verb;
+        let status = match (self.status, row.code) {
             ("", _) => true,
-            ("fault", _) => request.fault.is_some(),
+            ("fault", _) => row.fault.is_some(),
             ("cut", code) => code.is_none(),
             (class, Some(code)) => match class.strip_suffix("xx") {
                 Some(hundreds) => (code / 100).to_string() == hundreds,
@@ -223,29 +232,38 @@ impl<'a> RequestFilter<'a> {
             },
             (_, None) => false,
         };
-        let what = || {
-            let words =
-                [&info.group, &info.resource, &info.subresource, &info.namespace, &info.name, &info.path];
-            words.iter().any(|word| word.contains(self.what))
-        };
-        who && verb && status && (self.what.is_empty() || what())
+        who && verb && status && (row.what.contains(self.what) || row.key.contains(self.what))
     }
 }
 
-/// A line with the newest revision whenever there is one. It is made when there is room for it, so a page that is slow gets
-/// fewer.
+/// A line with the newest revision whenever there is one, or operators have told of something. It is made when there is room for it, so a
+/// page that is slow gets fewer.
 fn events(view: &View) -> Result<Response<Body>, Refusal> {
     let Some(mut changes) = view.changes() else {
         return Err(Refusal::missing("events are of a cluster that runs, and not of a recording"));
     };
     changes.mark_changed();
-    let lines = stream::unfold(changes, |mut changes| async move {
-        changes.changed().await.ok()?;
+    let reports = view.admin().map(Admin::reconciled);
+    let lines = stream::unfold((changes, reports), |(mut changes, mut reports)| async move {
+        tokio::select! {
+            changed = changes.changed() => changed.ok()?,
+            () = reported(reports.as_mut()) => {}
+        }
         let revision = changes.borrow_and_update().0;
         let line = Bytes::from(format!("{revision}\n"));
-        Some((Ok::<_, Infallible>(Frame::data(line)), changes))
+        Some((Ok::<_, Infallible>(Frame::data(line)), (changes, reports)))
     });
     Ok(streamed("text/plain; charset=utf-8", StreamBody::new(lines).boxed_unsync()))
+}
+
+/// Waits until operators have told of something.
+async fn reported(reports: Option<&mut watch::Receiver<u64>>) {
+    if let Some(reports) = reports
+        && reports.changed().await.is_ok()
+    {
+        return;
+    }
+    std::future::pending::<()>().await;
 }
 
 /// Whether the control plane itself answers.

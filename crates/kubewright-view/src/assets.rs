@@ -20,6 +20,8 @@ pub(crate) fn asset(path: &str) -> Option<Asset> {
         "/tree.js" => (SCRIPT, include_bytes!("../page/tree.js")),
         "/object.js" => (SCRIPT, include_bytes!("../page/object.js")),
         "/timeline.js" => (SCRIPT, include_bytes!("../page/timeline.js")),
+        "/reports.js" => (SCRIPT, include_bytes!("../page/reports.js")),
+        "/reconciles.js" => (SCRIPT, include_bytes!("../page/reconciles.js")),
         "/requests.js" => (SCRIPT, include_bytes!("../page/requests.js")),
         "/controls.js" => (SCRIPT, include_bytes!("../page/controls.js")),
         _ => return None,

@@ -11,6 +11,7 @@
 mod answer;
 mod api;
 mod assets;
+mod besides;
 mod change;
 mod fields;
 mod history;

@@ -10,6 +10,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret as SecretObject};
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use kubewright_control_plane::recording::{Did, Recording};
 use kubewright_control_plane::{ControlPlane, Secret};
+use kubewright_recording::{Author, Mark, Reconcile, Record, Request as AskedFor};
 use serde_json::{Value, json};
 
 use crate::View;
@@ -59,7 +60,7 @@ async fn read(response: Response<Body>) -> Value {
 
 fn recorded(writes: u64) -> Browser {
     let writes = (1..=writes).map(|revision| write(revision, Did::Update, "default/a"));
-    Browser::of(View::of_recording(&writes.collect::<Recording>(), "a test"))
+    Browser::of(View::of_recording(&writes.collect::<Recording>(), Vec::new(), "a test"))
 }
 
 async fn cluster() -> (ControlPlane, Browser) {
@@ -174,7 +175,8 @@ async fn what_is_asked_wrongly_is_refused_by_the_name_of_what_is_wrong() {
         ("object?key=default/a", 400, "collection: "),
         ("object?collection=/pods", 400, "key: "),
         ("object?collection=/pods&key=default/a", 404, "/pods default/a was not there"),
-        ("requests", 404, "requests are known of a cluster"),
+        ("requests?status=x", 400, "status: "),
+        ("reconciles?after=x", 400, "after: "),
         ("clock", 404, "a recording has no clock"),
         ("nothing", 404, "there is no GET /api/nothing"),
     ] {
@@ -182,6 +184,69 @@ async fn what_is_asked_wrongly_is_refused_by_the_name_of_what_is_wrong() {
         assert_eq!(found.as_u16(), status, "{path}");
         assert!(told["error"].as_str().expect("why").starts_with(why), "{path}: {told}");
     }
+}
+
+fn reconcile(second: i64, key: &str) -> Reconcile {
+    let time = jiff::Timestamp::from_second(second).expect("a time");
+    Reconcile {
+        time,
+        controller: "press".to_owned(),
+        key: key.to_owned(),
+        took: 0.25,
+        ..Reconcile::default()
+    }
+}
+
+#[tokio::test]
+async fn a_recording_has_the_reconciles_the_marks_and_the_requests_that_were_recorded() {
+    let time = jiff::Timestamp::from_second(7).expect("a time");
+    let mark = Mark { time, what: "fault".to_owned(), note: "injected".to_owned() };
+    let request = AskedFor {
+        time,
+        by: Author { user: "u".to_owned(), program: "press/1".to_owned() },
+        verb: "list".to_owned(),
+        resource: "/pods".to_owned(),
+        key: "default/".to_owned(),
+        code: Some(403),
+        fault: None,
+    };
+    let besides = vec![
+        Record::Reconcile(reconcile(1, "default/a")),
+        Record::Mark(mark),
+        Record::Request(request),
+        Record::Reconcile(reconcile(2, "default/b")),
+    ];
+    let writes = [write(1, Did::Create, "default/a")].into_iter().collect::<Recording>();
+    let browser = Browser::of(View::of_recording(&writes, besides, "a test"));
+    assert_eq!(browser.get("about").await["requests"], true);
+    let first = browser.get("reconciles?limit=1").await;
+    assert_eq!(
+        (&first["reconciles"][0]["key"], &first["reconciles"][0]["took"]),
+        (&json!("default/a"), &json!(250.0))
+    );
+    assert_eq!(first["marks"], json!([{"time": 7000, "what": "fault", "note": "injected"}]));
+    let (after, marks) = (&first["after"], &first["marksAfter"]);
+    let second = browser.get(&format!("reconciles?after={after}&marksAfter={marks}")).await;
+    assert_eq!((&second["reconciles"][0]["key"], &second["marks"]), (&json!("default/b"), &json!([])));
+    let requests = browser.get("requests?status=403&what=pods").await;
+    assert_eq!((&requests["total"], &requests["requests"][0]["what"]), (&json!(1), &json!("/pods")));
+    assert_eq!(browser.get("requests?status=2xx").await["requests"], json!([]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_operator_tells_comes_with_the_events_of_a_cluster_that_runs() {
+    let (control_plane, browser) = cluster().await;
+    let admin = control_plane.admin().expect("it was asked for");
+    let request = Request::get("/api/events").header("host", HOST).header("authorization", "Bearer sesame");
+    let mut events = browser.send(request, &Value::Null).await.into_body();
+    events.frame().await.expect("the first").expect("a frame");
+    admin.note_reconcile(reconcile(1, "default/a"));
+    let event = tokio::time::timeout(Duration::from_secs(1), events.frame()).await;
+    assert!(event.expect("at once").is_some());
+    let told = browser.get("reconciles").await;
+    assert_eq!((&told["reconciles"][0]["controller"], &told["queues"]), (&json!("press"), &json!([])));
+    let after = &told["after"];
+    assert_eq!(browser.get(&format!("reconciles?after={after}")).await["reconciles"], json!([]));
 }
 
 #[tokio::test(start_paused = true)]

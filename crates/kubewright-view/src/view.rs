@@ -8,9 +8,11 @@ use kubewright_control_plane::ControlPlane;
 use kubewright_control_plane::admin::Admin;
 use kubewright_control_plane::journal::Journal;
 use kubewright_control_plane::recording::{Did, Recording, Revision, Write, Writer};
+use kubewright_recording::Record;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
+use crate::besides::Besides;
 use crate::history::{History, LIVE};
 
 /// More writes than these are never noted before one of an earlier revision.
@@ -23,6 +25,8 @@ pub struct View(Arc<Inner>);
 struct Inner {
     title: String,
     history: Mutex<History>,
+    /// What a recording has besides writes.
+    besides: Besides,
     live: Option<Live>,
 }
 
@@ -35,15 +39,16 @@ pub(crate) struct Live {
 }
 
 impl View {
-    /// A view of a recording; `title` says what it is of.
+    /// A view of a recording, and of what it has besides writes; `title` says what it is of.
     #[must_use]
-    pub fn of_recording(recording: &Recording, title: impl Into<String>) -> Self {
+    pub fn of_recording(recording: &Recording, besides: Vec<Record>, title: impl Into<String>) -> Self {
         let history = Mutex::new(History::of_recording(recording));
-        Self(Arc::new(Inner { title: title.into(), history, live: None }))
+        let besides = besides.into_iter().collect();
+        Self(Arc::new(Inner { title: title.into(), history, besides, live: None }))
     }
 
     /// A view of a control plane that runs, from now on: the objects that are there, and the writes to come. It shows requests, time
-    /// and faults where the control plane has an [`Admin`].
+    /// and faults, and what operators on this SDK tell of their reconciles, where the control plane has an [`Admin`].
     ///
     /// `None` where it has no [journal](kubewright_control_plane::Builder::journal).
     #[must_use]
@@ -66,8 +71,12 @@ impl View {
         let mut history = History::of_journal(&journal)
             .unwrap_or_else(|| History::starting_from(objects, snapshot.revision(), LIVE));
         history.follow(&journal);
+        if let Some(admin) = control_plane.admin() {
+            admin.ask_for_reconciles();
+        }
         let live = Live { journal, admin: control_plane.admin().cloned(), client: control_plane.client() };
-        Some(Self(Arc::new(Inner { title: title.into(), history: Mutex::new(history), live: Some(live) })))
+        let (history, besides) = (Mutex::new(history), Besides::default());
+        Some(Self(Arc::new(Inner { title: title.into(), history, besides, live: Some(live) })))
     }
 
     /// What it is of.
@@ -78,6 +87,16 @@ impl View {
     /// The cluster that runs; none for a recording.
     pub(crate) fn live(&self) -> Option<&Live> {
         self.0.live.as_ref()
+    }
+
+    /// What a recording has besides writes.
+    pub(crate) fn besides(&self) -> &Besides {
+        &self.0.besides
+    }
+
+    /// The admin of a cluster that runs.
+    pub(crate) fn admin(&self) -> Option<&Admin> {
+        self.live()?.admin.as_ref()
     }
 
     /// The past, as far as it has come.
@@ -96,7 +115,7 @@ impl View {
 
     /// What time it is in the cluster, where that can be known.
     pub(crate) fn now(&self) -> Option<Timestamp> {
-        self.0.live.as_ref()?.admin.as_ref().map(Admin::now)
+        self.admin().map(Admin::now)
     }
 
     /// Takes over what was written, until `self` is all that is left: so that nothing is missed while no page is open.

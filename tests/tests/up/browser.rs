@@ -110,8 +110,10 @@ impl Browser {
     /// Waits until an expression is true.
     pub(crate) async fn until(&mut self, expression: &str) {
         let start = tokio::time::Instant::now();
-        // The document of the address may not be there yet.
-        while self.value(&format!("Boolean(document.body && ({expression}))")) != true {
+        // The document of the address may not be there yet, or not as a whole.
+        let asked =
+            format!("(() => {{ try {{ return Boolean({expression}); }} catch {{ return false; }} }})()");
+        while self.value(&asked) != true {
             if start.elapsed() > PATIENCE {
                 let page = self.value("document.body.innerText");
                 panic!("never: {expression}\n{page}\n{:?}", self.errors);

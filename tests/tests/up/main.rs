@@ -19,6 +19,8 @@ mod project;
 mod python;
 mod recordings;
 mod registry;
+mod render;
+mod replay;
 mod ship;
 mod telemetry;
 mod trial;

@@ -1,7 +1,7 @@
 //! Recordings by the command: of a cluster from outside and from inside, played into another, and looked back at.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -222,4 +222,43 @@ fn requests(path: &Path) -> Vec<String> {
         _ => None,
     });
     requests.collect()
+}
+
+#[test]
+#[ignore = "needs the built command: cargo xtask test"]
+fn each_api_server_of_a_suite_records_into_a_file_of_its_own() {
+    let folder = Folder::new("suite");
+    let suite = folder.0.join("suite");
+    let start = |number: u16| {
+        let mut command = Command::new(needed("KUBEWRIGHT"));
+        command.args(["kube-apiserver", "--secure-port", &free_port().to_string()]);
+        command.arg("--cert-dir").arg(folder.0.join(format!("certs-{number}")));
+        command.env("KUBEWRIGHT_RECORD", &suite).stderr(Stdio::piped()).stdout(Stdio::null());
+        let mut process = Ended(command.spawn().expect("it starts"));
+        let lines = BufReader::new(process.0.stderr.take().expect("it is piped")).lines();
+        let mut lines = lines.map_while(Result::ok);
+        let told = lines.find(|line| line.starts_with("kubewright records into ")).expect("it tells where");
+        assert!(lines.any(|line| line.contains("serves as kube-apiserver")), "it serves");
+        (process, told)
+    };
+    for (mut process, told) in [start(1), start(2)] {
+        let path = told.split_whitespace().nth(3).expect("a path").trim_end_matches(';').to_owned();
+        // It is read while it is written.
+        assert!(Path::new(&path).starts_with(&suite), "{told}");
+        let asked = Command::new("kill").args(["-TERM", &process.0.id().to_string()]).status();
+        assert!(
+            asked.is_ok_and(|asked| asked.success()) && process.0.wait().is_ok_and(|ended| ended.success())
+        );
+        assert!(writes(&path).iter().any(|write| write.key == "default"), "the namespaces are in it");
+        let mut reader = Reader::open(File::open(&path).expect("it is there")).expect("a recording");
+        let last = std::iter::from_fn(|| reader.next_record().expect("a recording")).last();
+        assert!(matches!(last, Some(Record::Mark(mark)) if mark.what == "end"), "{path} is closed");
+    }
+    assert_eq!(std::fs::read_dir(&suite).expect("the folder").count(), 2);
+}
+
+/// A port that was free a moment ago.
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    listener.local_addr().expect("an address").port()
 }

@@ -6,9 +6,14 @@ use std::{
 };
 
 use jiff::Timestamp;
-use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
 use kube::api::{Api, Patch, PatchParams, PostParams};
-use kubewright_cluster::recording::{Did, Recording, Revision, Write, Writer};
+use kubewright_cluster::recording::{Did, Recording, Revision, Write, Writer, besides};
+use kubewright_recording::Record;
+use kubewright_runtime::{
+    CancellationToken, Context, Controller, Error, Key, Outcome, Reconciler,
+    command::{Operator, Run},
+};
 use kubewright_tests::{Up, needed};
 use serde_json::json;
 
@@ -98,6 +103,71 @@ async fn the_page_shows_what_happens_and_goes_back_in_time() {
     browser.until("document.querySelector('#controls tbody').innerText.includes('conflict')").await;
     assert_eq!(browser.nameless(), [json!(null); 0]);
     assert_eq!(browser.errors, [""; 0], "no script failed, and the policy of the page refused nothing");
+}
+
+/// Takes every ConfigMap but `bad`.
+struct Maps;
+
+impl Reconciler for Maps {
+    async fn reconcile(&self, _: &Context, key: &Key) -> Result<Outcome, Error> {
+        if key.name == "bad" { Err(Error::new("it is bad")) } else { Ok(Outcome::Done) }
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs Chromium: cargo xtask test"]
+async fn what_an_operator_reconciles_is_shown_with_why_and_what_fails_is_in_its_queue() {
+    let file = std::env::temp_dir().join(format!("kubewright-view-{}.kwrec", std::process::id()));
+    let mut up = Up::start("view-reconciles", &["--ui", "--record", &file.display().to_string()]);
+    let run =
+        Run { kubeconfig: Some(up.kubeconfig()), namespaces: vec!["default".to_owned()], ..Run::default() };
+    let operator =
+        Operator::new("shops", "1.0").controller(|| Controller::new("maps", Maps).for_kind::<ConfigMap>());
+    let stop = CancellationToken::new();
+    let stopped = stop.clone();
+    let running = tokio::spawn(async move { operator.run(&run, stopped).await });
+    let maps: Api<ConfigMap> = Api::default_namespaced(client(&up).await);
+    for name in ["good", "bad"] {
+        let map = kubewright_objects::from_value(json!({"metadata": {"name": name}})).expect("a ConfigMap");
+        maps.create(&PostParams::default(), &map).await.expect("made");
+    }
+    let mut browser = Browser::start("view-reconciles-profile");
+    browser.open(up.link());
+    browser.until("document.querySelector('#status').textContent === 'live'").await;
+    browser.click("#page-reconciles");
+    let rows = "[...document.querySelectorAll('#reconciles tbody tr')].map((row) => row.innerText)";
+    browser.until(&format!("{rows}.some((row) => row.includes('default/good') && row.includes('ConfigMap default/good') && row.includes('done'))")).await;
+    browser
+        .until(&format!("{rows}.some((row) => row.includes('default/bad') && row.includes('it is bad'))"))
+        .await;
+    browser.until("document.querySelector('.queue')?.innerText.includes('1 in back-off')").await;
+    assert_eq!(browser.nameless(), [json!(null); 0], "all that can be used has a name");
+    let failed = "(() => { const end = document.querySelectorAll('#reconciles select')[1]; end.value = 'failed'; end.dispatchEvent(new Event('input')); })()";
+    browser.value(failed);
+    browser.until(&format!("{rows}.every((row) => row.includes('failed'))")).await;
+    assert!(browser.value("location.hash").to_string().contains("end=failed"), "a link to it can be shared");
+    assert_eq!(browser.errors, [""; 0]);
+    stop.cancel();
+    running.await.expect("no panic").expect("it ends well");
+
+    let recorded = || {
+        let found = besides(std::fs::File::open(&file).expect("the recording"), 1).expect("a recording");
+        let reconciles = found.into_iter().filter_map(|record| match record {
+            Record::Reconcile(reconcile) => Some(reconcile),
+            _ => None,
+        });
+        reconciles.collect::<Vec<_>>()
+    };
+    let is_recorded = async {
+        while !recorded().iter().any(|one| one.key == "default/bad" && one.failed) {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(60), is_recorded).await.expect("it is recorded");
+    let good = recorded().into_iter().find(|one| one.key == "default/good").expect("it is recorded");
+    assert!(good.by.program.starts_with("shops/1.0") && good.controller == "maps", "{good:?}");
+    up.kill();
+    let _ = std::fs::remove_file(file);
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! `kubewright play`: what was recorded, written into a cluster in its order and with its pauses.
 
-mod object;
+pub(crate) mod object;
 mod target;
 
 use std::{
@@ -53,7 +53,7 @@ pub(crate) struct PlayArgs {
 
 /// How fast a recording is played.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Speed {
+pub(crate) enum Speed {
     Times(f64),
     Max,
 }
@@ -73,7 +73,7 @@ impl FromStr for Speed {
 
 impl Speed {
     /// How long after the beginning something is played that happened so long after the first record.
-    fn after(self, recorded: Duration) -> Duration {
+    pub(crate) fn after(self, recorded: Duration) -> Duration {
         match self {
             Self::Times(times) => {
                 Duration::try_from_secs_f64(recorded.as_secs_f64() / times).unwrap_or(Duration::MAX)
@@ -212,7 +212,7 @@ impl Tape {
             Self::Blocks(reader) => loop {
                 match reader.next_record()? {
                     Some(Record::Write(write)) => return Ok(Some(write)),
-                    Some(Record::Request(_) | Record::Mark(_)) => {}
+                    Some(Record::Request(_) | Record::Reconcile(_) | Record::Mark(_)) => {}
                     None => return Ok(None),
                 }
             },

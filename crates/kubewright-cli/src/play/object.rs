@@ -8,11 +8,11 @@ use serde_json::{Map, Value};
 const SAID: [&str; 6] = ["name", "namespace", "labels", "annotations", "finalizers", "ownerReferences"];
 
 /// The uids that objects have here, by those that they had.
-pub(super) type Uids = BTreeMap<String, String>;
+pub(crate) type Uids = BTreeMap<String, String>;
 
 /// An object as it is written: without what only a server sets, and with owners that are here. Gives how many owners it
 /// lost, as they are not: the garbage collector would remove it for them.
-pub(super) fn written(object: &Value, uids: &Uids) -> (Value, usize) {
+pub(crate) fn written(object: &Value, uids: &Uids) -> (Value, usize) {
     let mut object = object.clone();
     let mut lost = 0;
     if let Some(fields) = object.as_object_mut() {
@@ -43,7 +43,7 @@ fn map_owners(metadata: &mut Map<String, Value>, uids: &Uids) -> usize {
 }
 
 /// Whether an object is as it is to be, but for its status.
-pub(super) fn is_as_written(current: &Value, wanted: &Value) -> bool {
+pub(crate) fn is_as_written(current: &Value, wanted: &Value) -> bool {
     let as_written = |object: &Value| {
         let mut object = object.clone();
         if let Some(fields) = object.as_object_mut() {
@@ -62,7 +62,7 @@ fn is_empty(value: &Value) -> bool {
 }
 
 /// The node that a pod is to be bound to: it has one, and the pod that is here has none.
-pub(super) fn node_to_bind<'a>(collection: &str, current: &Value, wanted: &'a Value) -> Option<&'a str> {
+pub(crate) fn node_to_bind<'a>(collection: &str, current: &Value, wanted: &'a Value) -> Option<&'a str> {
     let node = |object: &'a Value| object["spec"]["nodeName"].as_str().filter(|node| !node.is_empty());
     let has_none = current["spec"]["nodeName"].as_str().is_none_or(str::is_empty);
     if collection == "/pods" && has_none { node(wanted) } else { None }

@@ -1,37 +1,21 @@
-//! The file of a recording, and the key under which secrets in it are hashed.
+//! The file of a recording.
 
-use std::{
-    fs::{File, OpenOptions},
-    io::ErrorKind,
-    os::unix::fs::OpenOptionsExt,
-    path::Path,
-};
+use std::{fs::File, io::ErrorKind, path::Path};
 
-use anyhow::{Context, anyhow};
-use kubewright_cluster::Secret;
-use kubewright_recording::{FieldPath, Redactor};
+use anyhow::anyhow;
+use kubewright_cluster::recording::place;
 
 /// Makes a file that was not there, which this user alone can read.
 ///
 /// # Errors
 /// When it is there, or the folder cannot be written to.
 pub(crate) fn create(path: &Path) -> anyhow::Result<File> {
-    let opened = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path);
-    opened.map_err(|error| match error.kind() {
+    place::create_new(path).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => {
             anyhow!("the recording {} exists: choose another file, or remove it", path.display())
         }
         _ => anyhow!("the recording {} cannot be written: {error}", path.display()),
     })
-}
-
-/// What hashes secrets, under a key that is gone with this program.
-///
-/// # Errors
-/// When the machine gives no entropy.
-pub(crate) fn redactor(secrets: bool, paths: Vec<FieldPath>) -> anyhow::Result<Redactor> {
-    let key = Secret::random().ok().context("the machine gives no entropy for a key")?;
-    Ok(Redactor::new(key.reveal().as_bytes(), secrets, paths))
 }
 
 /// A size as people read it.

@@ -27,6 +27,7 @@ use kube::{
         watcher::{self, Event, watcher},
     },
 };
+use kubewright_cluster::recording;
 use kubewright_recording::{FieldPath, Header, Mark, Reader, Record, Writer};
 use kubewright_serve::signals::Signals;
 use kubewright_world::World;
@@ -97,7 +98,11 @@ pub(crate) async fn record(args: &RecordArgs) -> anyhow::Result<()> {
     let access = args.cluster.access().await?;
     let wanted = Wanted { namespace: args.namespace.as_deref(), kinds: &args.kinds };
     let watched = kinds::find(&access.client, &wanted).await?;
-    let mut recorder = Recorder::open(args, &access.server.to_string(), printer)?;
+    // Not everybody may ask for it; then it is not known.
+    let version = access.client.apiserver_version().await.ok();
+    let version = version.map(|info| format!("{}.{}", info.major, info.minor.trim_end_matches('+')));
+    let server = access.server.to_string();
+    let mut recorder = Recorder::open(args, &server, version.unwrap_or_default(), printer)?;
     recorder.printer.say(&format!(
         "recording {} kinds of {} into {}{}",
         watched.len(),
@@ -178,13 +183,14 @@ struct Recorder {
 
 impl Recorder {
     /// Begins a recording, or goes on with one.
-    fn open(args: &RecordArgs, server: &str, printer: Printer) -> anyhow::Result<Self> {
+    fn open(args: &RecordArgs, server: &str, kubernetes: String, printer: Printer) -> anyhow::Result<Self> {
         let (path, world) = (args.file.clone(), World::real());
-        let redactor = file::redactor(!args.record_secrets, args.redact.clone())?;
+        let redactor = recording::redactor(!args.record_secrets, args.redact.clone())?;
         let header = Header {
             program: format!("kubewright record {}", env!("CARGO_PKG_VERSION")),
             server: server.to_owned(),
             started: Some(world.clock.now()),
+            kubernetes,
             redacted: redactor.names(),
             ..Header::default()
         };

@@ -22,18 +22,25 @@ pub(super) fn compare(old: &[Rendered], new: &[Rendered], colours: bool) -> anyh
             _ => "differs",
         };
         all += &painted(&format!("{title}: {how}\n"), BOLD, colours);
-        let patch = diffy::create_patch(old, new).to_string();
-        // The first two lines name files, and there are none.
-        for line in patch.lines().skip(2) {
-            all += &match line.as_bytes().first() {
-                Some(b'+') => painted(line, GREEN, colours),
-                Some(b'-') => painted(line, RED, colours),
-                _ => line.to_owned(),
-            };
-            all.push('\n');
-        }
+        all += &patch(old, new, colours);
     }
     Ok(all)
+}
+
+/// The lines of a unified diff.
+pub(crate) fn patch(old: &str, new: &str, colours: bool) -> String {
+    let mut all = String::new();
+    let patch = diffy::create_patch(old, new).to_string();
+    // The first two lines name files, and there are none.
+    for line in patch.lines().skip(2) {
+        all += &match line.as_bytes().first() {
+            Some(b'+') => painted(line, GREEN, colours),
+            Some(b'-') => painted(line, RED, colours),
+            _ => line.to_owned(),
+        };
+        all.push('\n');
+    }
+    all
 }
 
 #[cfg(test)]

@@ -1,11 +1,16 @@
 //! What a program made, by the journal of its control plane.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use kubewright_cluster::{Cluster, admin::Match, journal::Written, recording::Did};
+use kubewright_cluster::{
+    Cluster,
+    admin::Match,
+    recording::{Did, Recording},
+};
+use kubewright_trial::story::LEASES;
 use serde_json::Value;
 
-/// An object that the program wrote, as it is at the end.
+/// An object, as it is at the end.
 #[derive(Clone, Debug)]
 pub(super) struct Made {
     /// `apps/deployments`.
@@ -13,28 +18,47 @@ pub(super) struct Made {
     pub(super) object: Value,
 }
 
-/// The objects that a program wrote as a user after the revision `since`, and that are there at the end, each as it is then.
-///
-/// The journal names who writes.
-pub(super) fn by(cluster: &Cluster, user: &str, since: u64) -> Vec<Made> {
-    let Some(journal) = cluster.journal() else { return Vec::new() };
-    let mut last: BTreeMap<(String, String), (bool, Written)> = BTreeMap::new();
-    for written in journal.written(|_| true) {
-        let is_theirs =
-            written.by.as_ref().is_some_and(|request| request.user == user) && written.revision.0 > since;
-        let place = (written.collection.to_string(), written.key.to_string());
-        let before = last.get(&place).is_some_and(|(theirs, _)| *theirs);
-        last.insert(place, (before || is_theirs, written));
+/// Collection and key of an object.
+pub(super) type Place = (String, String);
+
+/// What is there at the end, and what of it a program wrote.
+#[derive(Debug, Default)]
+pub(super) struct End {
+    objects: BTreeMap<Place, Value>,
+    /// Those that it wrote, whether they are still there or not.
+    pub(super) written: BTreeSet<Place>,
+}
+
+impl End {
+    /// Of a program that wrote as a user after the revision `since`, in a cluster that began with `past`. The journal names who writes.
+    pub(super) fn of(cluster: &Cluster, user: &str, since: u64, past: Option<&Recording>) -> Self {
+        let mut end = Self::default();
+        for (place, write) in past.map(Recording::objects).unwrap_or_default() {
+            end.objects.insert((place.0.to_string(), place.1.to_string()), write.object());
+        }
+        let Some(journal) = cluster.journal() else { return end };
+        for one in journal.written(|_| true) {
+            let place = (one.collection.to_string(), one.key.to_string());
+            let is_theirs = one.by.as_ref().is_some_and(|by| by.user == user) && one.revision.0 > since;
+            if is_theirs && &*one.collection != LEASES {
+                end.written.insert(place.clone());
+            }
+            if Did::from(one.happening) == Did::Delete {
+                end.objects.remove(&place);
+            } else if let Ok(object) = serde_json::from_slice(&one.bytes) {
+                end.objects.insert(place, object);
+            }
+        }
+        end
     }
-    let there = last.into_iter().filter(|((collection, _), (theirs, written))| {
-        *theirs && collection != "coordination.k8s.io/leases" && Did::from(written.happening) != Did::Delete
-    });
-    there
-        .filter_map(|((collection, _), (_, written))| {
-            let object = serde_json::from_slice(&written.bytes).ok()?;
-            Some(Made { collection, object })
-        })
-        .collect()
+
+    /// Those of these objects that are there.
+    pub(super) fn made(&self, places: &BTreeSet<Place>) -> Vec<Made> {
+        let there = places.iter().filter_map(|place| Some((place, self.objects.get(place)?)));
+        there
+            .map(|((collection, _), object)| Made { collection: collection.clone(), object: object.clone() })
+            .collect()
+    }
 }
 
 /// The requests of a user, as the server's log has them.
@@ -46,7 +70,7 @@ fn requests(cluster: &Cluster, user: &str) -> Vec<Value> {
 }
 
 /// What the program was refused for want of rights, each in a line.
-pub(super) fn refused(cluster: &Cluster, user: &str) -> Vec<String> {
+pub(crate) fn refused(cluster: &Cluster, user: &str) -> Vec<String> {
     let refused = requests(cluster, user).into_iter().filter(|one| one["code"] == 403);
     let mut lines: Vec<String> = refused.map(|one| line(&one)).collect();
     lines.sort();

@@ -1,38 +1,45 @@
 //! `kubewright render` and `kubewright diff`: what an operator makes of objects, as YAML. The operator is run to rest on a
 //! control plane of its own, under its service account.
 
-mod compare;
-mod made;
+pub(crate) mod compare;
+mod golden;
+pub(crate) mod made;
 mod settled;
-mod stable;
+pub(crate) mod stable;
 
 use std::{
+    collections::BTreeSet,
     io::{self, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
     time::Duration,
 };
 
+use anyhow::Context;
 use clap::Args;
+use kubewright_cluster::recording::Recording;
+use kubewright_recording::At;
 
-use self::{settled::Limits, stable::Rendering};
+use self::{
+    made::{End, Place},
+    settled::Limits,
+    stable::Rendering,
+};
 use crate::{
     output::print,
     printer,
-    project::{Project, ProjectArgs},
+    project::ProjectArgs,
     stand::{
         manifests::{self, Inputs},
+        past,
         program::OperatorCommand,
+        sources::{self, Operator, Sample},
     },
 };
 
 /// What is rendered, and how.
 #[derive(Args, Debug)]
 struct Wanted {
-    /// Objects that the operator is given: files of YAML or JSON, folders of them, or `-` for standard input
-    #[arg(long = "filename", short = 'f', value_name = "PATH", required = true)]
-    objects: Vec<PathBuf>,
-
     /// Print the status of objects too, and the objects that were given
     #[arg(long)]
     status: bool,
@@ -61,11 +68,24 @@ struct Wanted {
 /// What `kubewright render` takes. Without a program it is that of the project in this folder.
 #[derive(Args, Debug)]
 pub(crate) struct RenderArgs {
+    /// Objects that the operator is given: files of YAML or JSON, folders of them, or `-` for standard input [default: config/samples]
+    #[arg(long = "filename", short = 'f', value_name = "PATH")]
+    objects: Vec<PathBuf>,
+
+    /// Compare what the operator makes of each file of samples with the file of its name in this folder, and end with 1 when one
+    /// differs, is missing or has no sample. Each sample has a control plane of its own
+    #[arg(long, value_name = "FOLDER")]
+    golden: Option<PathBuf>,
+
+    /// Write the files of --golden
+    #[arg(long, requires = "golden")]
+    write: bool,
+
     #[command(flatten)]
     wanted: Wanted,
 
-    /// What the operator needs in the cluster (definitions, roles, its Deployment): files, or folders of them. By default, what
-    /// the program of the project says
+    /// What the operator needs in the cluster (definitions, roles, its Deployment): files, or folders with those below them; a folder
+    /// with a kustomization.yaml or a Chart.yaml is rendered by kustomize (or kubectl) or helm [default: what a project has]
     #[arg(long, value_name = "PATH")]
     manifests: Vec<PathBuf>,
 
@@ -73,18 +93,30 @@ pub(crate) struct RenderArgs {
     project: ProjectArgs,
 
     /// The operator's program with its arguments; it finds its cluster by $KUBECONFIG, and $ENABLE_WEBHOOKS is `false`
-    #[arg(value_name = "PROGRAM", last = true, requires = "manifests")]
+    #[arg(value_name = "PROGRAM", last = true)]
     program: Vec<String>,
 }
 
 /// What `kubewright diff` takes. It ends with 0; with --exit-code with 1 when there are differences.
 #[derive(Args, Debug)]
 pub(crate) struct DiffArgs {
+    /// Objects that the operators are given: files of YAML or JSON, folders of them, or `-` for standard input
+    #[arg(long = "filename", short = 'f', value_name = "PATH", required_unless_present = "from")]
+    objects: Vec<PathBuf>,
+
+    /// Start both with the objects of this recording, as they were at its end, and without controllers
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+
+    /// Start with the objects of --from as they were at this moment: a revision, a time, or "15 minutes before the end"
+    #[arg(long, value_name = "MOMENT", requires = "from")]
+    at: Option<At>,
+
     #[command(flatten)]
     wanted: Wanted,
 
     /// What the operators need in the cluster: files, or folders of them
-    #[arg(long, value_name = "PATH", required_unless_present_all = ["old_manifests", "new_manifests"])]
+    #[arg(long, value_name = "PATH", required_unless_present_all = ["old_manifests", "new_manifests"], required_unless_present = "from")]
     manifests: Vec<PathBuf>,
 
     /// What the old one needs, instead of --manifests
@@ -123,61 +155,99 @@ impl Wanted {
         self.service_account.as_deref().map(manifests::named_account).transpose()
     }
 
-    /// Runs a program to rest on what it needs, and gives what it made.
-    async fn run(&self, inputs: Inputs, command: &OperatorCommand) -> anyhow::Result<Vec<stable::Rendered>> {
+    /// Runs a program to rest on what it needs, in what was recorded where that is said.
+    async fn run(
+        &self,
+        inputs: &Inputs,
+        command: &OperatorCommand,
+        past: Option<&Recording>,
+    ) -> anyhow::Result<End> {
         let account = match self.account()? {
             Some(account) => account,
             None => inputs.account()?,
         };
-        let ran = settled::run(&inputs, &account, command, self.limits()).await?;
+        let ran = settled::run(inputs, &account, command, self.limits(), past).await?;
         for warning in &ran.warnings {
             let _ = writeln!(io::stderr(), "warning: {warning}");
         }
-        Ok(stable::render(&ran.made, &inputs.given, self.rendering()))
+        Ok(ran.end)
+    }
+
+    /// What a program made, on a control plane of its own.
+    async fn rendered(
+        &self,
+        inputs: &Inputs,
+        command: &OperatorCommand,
+    ) -> anyhow::Result<Vec<stable::Rendered>> {
+        let end = self.run(inputs, command, None).await?;
+        Ok(stable::render(&end.made(&end.written), &inputs.given, self.rendering()))
     }
 }
 
-/// Prints what the operator makes.
+/// Prints what the operator makes, or compares it with the files of `--golden`.
 ///
 /// # Errors
 /// When something cannot be read, the control plane refuses an object, or the program ends or does not come to rest.
-pub(crate) async fn render(args: &RenderArgs) -> anyhow::Result<()> {
-    let given = manifests::read(&args.wanted.objects)?;
-    let (needed, command) = match args.program.split_first() {
-        Some((program, arguments)) => {
-            (manifests::read(&args.manifests)?, OperatorCommand::foreign(program, arguments))
-        }
-        None => {
-            let program = Project::find(&args.project)?.build()?;
-            let says = program.manifests::<&str>(&[])?;
-            let command = OperatorCommand::of_project(&program, &says);
-            let needed = if args.manifests.is_empty() {
-                manifests::objects(says)?
-            } else {
-                manifests::read(&args.manifests)?
-            };
-            (needed, command)
-        }
-    };
-    let rendered = args.wanted.run(Inputs { needed, given }, &command).await?;
-    print(&stable::yaml(&rendered)?)
+pub(crate) async fn render(args: &RenderArgs) -> anyhow::Result<ExitCode> {
+    let places = sources::sample_places(&args.objects, "-f")?;
+    if let Some(folder) = &args.golden {
+        return golden(args, folder, &places).await;
+    }
+    let given = manifests::read(&places)?;
+    let Operator { needed, command, .. } = sources::operator(&args.manifests, &args.program, &args.project)?;
+    let rendered = args.wanted.rendered(&Inputs { needed, given }, &command).await?;
+    print(&stable::yaml(&rendered)?)?;
+    Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the differences of what two operators make.
+async fn golden(args: &RenderArgs, folder: &Path, places: &[PathBuf]) -> anyhow::Result<ExitCode> {
+    let samples = sources::samples(places)?;
+    let kept = golden::read(folder)?;
+    let Operator { needed, command, .. } = sources::operator(&args.manifests, &args.program, &args.project)?;
+    let mut made = golden::Texts::new();
+    for Sample { name, objects } in samples {
+        let inputs = Inputs { needed: needed.clone(), given: objects };
+        let rendered =
+            args.wanted.rendered(&inputs, &command).await.with_context(|| format!("sample {name}"))?;
+        made.insert(name, stable::yaml(&rendered)?);
+    }
+    let say = |line: String| drop(writeln!(io::stderr(), "{line}"));
+    if args.write {
+        let written = golden::write(folder, &kept, &made)?;
+        say(format!("{written} of {} files in {} written", made.len(), folder.display()));
+        for name in golden::without_sample(&kept, &made) {
+            say(format!("warning: {name}.yaml: there is no sample of this name: remove it"));
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let text = golden::differences(folder, &kept, &made, printer::shows_colours(&io::stdout()));
+    print(&text)?;
+    if text.is_empty() {
+        say(format!("{} samples are as in {}", made.len(), folder.display()));
+    }
+    Ok(ExitCode::from(u8::from(!text.is_empty())))
+}
+
+/// Prints the differences of what two operators make: of all that either wrote, as it is with each of them.
 ///
 /// # Errors
 /// As [`render`], of either.
 pub(crate) async fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
-    let given = manifests::read(&args.wanted.objects)?;
-    let mut sides = Vec::new();
+    let read = |paths: &[PathBuf]| if paths.is_empty() { Ok(Vec::new()) } else { manifests::read(paths) };
+    let given = read(&args.objects)?;
+    let past = args.from.as_deref().map(|path| past::read(path, args.at)).transpose()?;
+    let mut ends = Vec::new();
     for (which, line, own) in
         [("old", &args.old, &args.old_manifests), ("new", &args.new, &args.new_manifests)]
     {
-        let needed = manifests::read(if own.is_empty() { &args.manifests } else { own })?;
+        let needed = read(if own.is_empty() { &args.manifests } else { own })?;
         let inputs = Inputs { needed, given: given.clone() };
-        let rendered = args.wanted.run(inputs, &OperatorCommand::shell(line)).await;
-        sides.push(rendered.map_err(|error| error.context(format!("--{which} {line}")))?);
+        let ended = args.wanted.run(&inputs, &OperatorCommand::shell(line), past.as_ref()).await;
+        ends.push(ended.map_err(|error| error.context(format!("--{which} {line}")))?);
     }
+    let written: BTreeSet<Place> = ends.iter().flat_map(|end| end.written.iter().cloned()).collect();
+    let rendered = |end: &End| stable::render(&end.made(&written), &given, args.wanted.rendering());
+    let sides: Vec<_> = ends.iter().map(rendered).collect();
     let text = compare::compare(&sides[0], &sides[1], printer::shows_colours(&io::stdout()))?;
     print(&text)?;
     Ok(ExitCode::from(u8::from(args.exit_code && !text.is_empty())))

@@ -3,16 +3,17 @@
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use kubewright_cluster::{Cluster, admin::Match};
+use kubewright_cluster::{Cluster, admin::Match, recording::Recording};
 use tokio::time::{Instant, sleep};
 
-use super::made::{self, Made};
+use super::made::{self, End};
 use crate::{
     access::{ClusterArgs, Objects, Others},
     run::account::Account,
     stand::{
         Stand, activity,
         manifests::Inputs,
+        past,
         program::{OperatorCommand, Running},
     },
 };
@@ -31,11 +32,11 @@ pub(super) struct Limits {
 
 /// What came of a run.
 pub(super) struct Ran {
-    pub(super) made: Vec<Made>,
+    pub(super) end: End,
     pub(super) warnings: Vec<String>,
 }
 
-/// Runs a program on a new control plane with what it needs, gives it its objects, and waits until nobody writes any more.
+/// Runs a program on a new control plane, or on one with the objects of a recording, with what it needs, gives it its objects, and waits until nobody writes any more.
 ///
 /// # Errors
 /// When the control plane does not start or refuses an object, or the program ends or does not come to rest.
@@ -44,9 +45,13 @@ pub(super) async fn run(
     account: &(String, String),
     command: &OperatorCommand,
     limits: Limits,
+    past: Option<&Recording>,
 ) -> anyhow::Result<Ran> {
-    let stand = Stand::start().await?;
-    let ran = on(&stand, inputs, account, command, limits).await;
+    let stand = match past {
+        Some(past) => Stand::of(past::builder(past.clone())).await?,
+        None => Stand::start().await?,
+    };
+    let ran = on(&stand, inputs, account, command, limits, past).await;
     stand.cluster.stop().await;
     ran
 }
@@ -57,6 +62,7 @@ async fn on(
     (namespace, name): &(String, String),
     command: &OperatorCommand,
     limits: Limits,
+    past: Option<&Recording>,
 ) -> anyhow::Result<Ran> {
     let Stand { cluster, access } = stand;
     let deadline = Instant::now() + limits.timeout;
@@ -76,12 +82,12 @@ async fn on(
     };
     let told = finish(running, rested).await?;
     warnings.extend(told);
-    let made = made::by(cluster, &user, since);
+    let end = End::of(cluster, &user, since, past);
     warnings.extend(made::refused(cluster, &user));
-    if made.is_empty() {
+    if end.written.is_empty() {
         warnings.push("the program made nothing: --logs shows what it says".to_owned());
     }
-    Ok(Ran { made, warnings })
+    Ok(Ran { end, warnings })
 }
 
 /// Ends the program; one that never spoke to its control plane is an error with what it said.

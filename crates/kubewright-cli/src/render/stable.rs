@@ -75,7 +75,8 @@ fn title(collection: &str, object: &Value) -> String {
 /// An object as it is in each run. Of owners the name is told alone.
 fn without_volatile(object: &Value, rendering: Rendering) -> Value {
     let mut object = stable::without_volatile(object, rendering.has_status, &|_| None);
-    for owner in object["metadata"]["ownerReferences"].as_array_mut().into_iter().flatten() {
+    let owners = object.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut);
+    for owner in owners.into_iter().flatten() {
         owner.as_object_mut().map(|owner| owner.remove("uid"));
     }
     object
@@ -126,6 +127,12 @@ mod tests {
             "---\n# services/web -n a\napiVersion: v1\nkind: Service\nmetadata:\n  name: web\n  namespace: a\n  ownerReferences:\n  \
              - kind: Page\n    name: home\nspec:\n  ports:\n  - port: 80\nstatus:\n  at: <time>\n  of: <uid>\n"
         );
+    }
+
+    #[test]
+    fn nothing_is_added_to_an_object_without_owners() {
+        let page = json!({"kind": "Page", "metadata": {"name": "home"}, "spec": {"size": 1}});
+        assert_eq!(render(&[made("/pages", page.clone())], &[], ALL)[0].object, page);
     }
 
     #[test]

@@ -167,6 +167,7 @@ impl Watch {
                     match self.admin.deliver_watch_event(self.id, &self.info) {
                         WatchDelivery::Once => return Poll::Ready(Some(Ok(frame))),
                         WatchDelivery::Twice => return Poll::Ready(Some(Ok(twice(frame, self.protobuf)))),
+                        WatchDelivery::Never => {}
                         WatchDelivery::Ordered => self.kept = Some(frame),
                     }
                 }

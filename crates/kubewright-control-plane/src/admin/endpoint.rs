@@ -28,7 +28,7 @@ const LARGEST: usize = 64 << 10;
 const TOLD: usize = 1000;
 
 /// What there is: method, path, what it does, an example of a body or a query.
-const ENDPOINTS: [(&str, &str, &str, &str); 10] = [
+const ENDPOINTS: [(&str, &str, &str, &str); 11] = [
     ("GET", "/kubewright", "tells what there is", ""),
     ("GET", "/kubewright/clock", "tells cluster time", ""),
     (
@@ -50,6 +50,12 @@ const ENDPOINTS: [(&str, &str, &str, &str); 10] = [
         "?userAgent=manager&verbs=update,patch&group=apps&resource=deployments&subresource=status&namespace=default&name=web&user=system:admin&limit=10",
     ),
     ("DELETE", "/kubewright/requests", "empties the log of requests", ""),
+    (
+        "GET",
+        "/kubewright/reconciles",
+        "tells what operators on Kubewright's SDK have told of their queues and latest reconciles",
+        "",
+    ),
     (
         "POST",
         "/kubewright/faults",
@@ -114,6 +120,7 @@ async fn handle(service: &AdminService, parts: &Parts, body: &[u8]) -> Result<Va
             admin.forget_requests();
             Ok(json!({}))
         }
+        (&Method::GET, ["reconciles"]) => Ok(admin.show_reconciles()),
         (&Method::GET, ["faults"]) => Ok(admin.show_faults()),
         (&Method::POST, ["faults"]) => {
             let id = admin.inject(Rule::read(body).map_err(ApiError::bad_request)?);

@@ -1,6 +1,7 @@
-//! History that a rule has done away with: what a client is told who asks for it
+//! History that a rule has done away with, or goes back to: what a client is told who asks for it
 //! (`k8s.io/apiserver/pkg/storage/{cacher,etcd3}`).
 
+use http::Request;
 use kubewright_codec::request::Query;
 use kubewright_engine::verbs::expired_page;
 use kubewright_meta::ApiError;
@@ -35,6 +36,23 @@ pub(super) fn gone(info: &RequestInfo, query: &Query, oldest: Revision) -> Optio
         }
         _ => None,
     }
+}
+
+/// A list that takes any state, as a list of the state at a revision; any other request as it is.
+pub(super) fn as_of<B>(mut request: Request<B>, revision: u64) -> Request<B> {
+    let uri = request.uri();
+    let parameters: Vec<&str> = uri.query().unwrap_or_default().split('&').collect();
+    if !parameters.contains(&"resourceVersion=0") {
+        return request;
+    }
+    let is_other = |parameter: &&&str| !parameter.starts_with("resourceVersion");
+    let mut query: Vec<String> = parameters.iter().filter(is_other).map(|one| (*one).to_owned()).collect();
+    query.push(format!("resourceVersion={revision}&resourceVersionMatch=Exact"));
+    let path = format!("{}?{}", uri.path(), query.join("&"));
+    if let Ok(uri) = path.parse() {
+        *request.uri_mut() = uri;
+    }
+    request
 }
 
 #[cfg(test)]
@@ -72,5 +90,18 @@ mod tests {
         assert_eq!(message("list", now), None);
         assert!(message("list", "resourceVersion=9&resourceVersionMatch=Exact").is_some());
         assert_eq!(message("list", "resourceVersion=9"), None);
+    }
+
+    #[test]
+    fn only_a_list_that_takes_any_state_becomes_an_old_one() {
+        let query = |query: &str| {
+            let request = Request::get(format!("/api/v1/pods?{query}")).body(()).unwrap();
+            as_of(request, 7).uri().query().map(str::to_owned)
+        };
+        let old = "limit=500&resourceVersion=7&resourceVersionMatch=Exact";
+        assert_eq!(query("limit=500&resourceVersion=0").as_deref(), Some(old));
+        for other in ["limit=500", "resourceVersion=3", "resourceVersion=&limit=1"] {
+            assert_eq!(query(other).as_deref(), Some(other));
+        }
     }
 }

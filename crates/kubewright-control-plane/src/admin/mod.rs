@@ -13,8 +13,12 @@ pub(crate) mod endpoint;
 mod faults;
 mod history;
 mod log;
+mod marks;
 mod matching;
+
+mod reconciles;
 mod refusal;
+mod report;
 mod request_info;
 mod rule;
 mod schedule;
@@ -24,6 +28,7 @@ mod tests;
 mod watches;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Waker;
 use std::time::Duration;
 
@@ -31,6 +36,7 @@ use jiff::Timestamp;
 use kubewright_apiserver::http::WeakApiServer;
 use kubewright_engine::verbs;
 use kubewright_meta::ApiError;
+use kubewright_recording::{Author, Mark, Reconcile};
 use kubewright_store::Revision;
 use kubewright_world::{Pacer, World};
 use parking_lot::Mutex;
@@ -42,6 +48,7 @@ use tokio_util::sync::CancellationToken;
 pub use faults::RuleId;
 pub use log::{AnsweredRequest, Count, Requests};
 pub use matching::{Match, Verb};
+pub use reconciles::{FailingKey, Queue};
 pub use request_info::RequestInfo;
 pub use rule::{ApiFault, NoAnswer, Rule, WatchEnd};
 pub use schedule::Schedule;
@@ -64,6 +71,8 @@ pub type Fault = ApiFault;
 
 use faults::{Faults, Intervention, Since};
 use log::Log;
+use marks::Marks;
+use reconciles::{OperatorReport, Reconciles};
 use watches::{End, Order, WatchId, Watches};
 
 /// The most that time passes at once: ten years.
@@ -98,6 +107,8 @@ struct Inner {
     shutdown: CancellationToken,
     /// Whether clients find it at `/kubewright`.
     is_served: bool,
+    /// Whether operators are asked for their reconciles.
+    asks: AtomicBool,
     state: Mutex<State>,
     /// The last revision of what was there before the last reset.
     resets: watch::Sender<u64>,
@@ -108,6 +119,19 @@ struct State {
     faults: Faults,
     watches: Watches,
     log: Log,
+    marks: Marks,
+    reconciles: Reconciles,
+}
+
+impl State {
+    fn remove_fault(&mut self, id: RuleId, now: Timestamp) -> bool {
+        self.watches.release(id);
+        let is_removed = self.faults.remove(id);
+        if is_removed {
+            self.marks.add(now, "fault", format!("removed: {id}"));
+        }
+        is_removed
+    }
 }
 
 impl Admin {
@@ -119,7 +143,8 @@ impl Admin {
         is_served: bool,
     ) -> Self {
         let resets = watch::Sender::new(0);
-        Self(Arc::new(Inner { server, world, pacer, shutdown, is_served, state: Mutex::default(), resets }))
+        let (asks, state) = (AtomicBool::new(false), Mutex::default());
+        Self(Arc::new(Inner { server, world, pacer, shutdown, is_served, asks, state, resets }))
     }
 
     fn is_served(&self) -> bool {
@@ -152,7 +177,9 @@ impl Admin {
             None if self.0.world.clock.may_jump() => tokio::time::sleep(by).await,
             None => return Err(AdvanceError::Machine),
         }
-        Ok(self.now())
+        let now = self.now();
+        self.0.state.lock().marks.add(now, "clock", format!("{by:?} passed"));
+        Ok(now)
     }
 
     /// Makes the cluster as it was when it started ([`verbs::reset`]), removes all faults, and empties the log. Time does
@@ -183,7 +210,7 @@ impl Admin {
             self.0.server.upgrade().map_or(Revision(0), |server| server.engine().store().revision());
         let since = Since { time: Instant::now(), revision };
         let mut state = self.0.state.lock();
-        let State { faults, watches, .. } = &mut *state;
+        let State { faults, watches, marks, .. } = &mut *state;
         let now_open = if rule.is_of_open_watches() { watches.meant(&rule) } else { Vec::new() };
         let fault = rule.fault.clone();
         let id = faults.add(rule, &self.0.world.dice, since);
@@ -191,22 +218,21 @@ impl Admin {
         for watch in now_open {
             apply(watches, watch, id, &fault, since.time);
         }
+        let shown = faults.show(id, since.time).unwrap_or_default();
+        marks.add(self.now(), "fault", format!("injected: {shown}"));
         id
     }
 
     /// Removes a rule, and lets the watches go that it held; `false` when there is none of that number.
     pub fn remove_fault(&self, id: RuleId) -> bool {
-        let mut state = self.0.state.lock();
-        state.watches.release(id);
-        state.faults.remove(id)
+        self.0.state.lock().remove_fault(id, self.now())
     }
 
     /// Removes all rules.
     pub fn remove_faults(&self) {
         let mut state = self.0.state.lock();
         for id in state.faults.ids() {
-            state.watches.release(id);
-            state.faults.remove(id);
+            state.remove_fault(id, self.now());
         }
     }
 
@@ -240,9 +266,56 @@ impl Admin {
         self.0.state.lock().log.since(position)
     }
 
+    /// What was done to the cluster after the first `position` of such, and the position behind all.
+    #[must_use]
+    pub fn marks_since(&self, position: u64) -> (Vec<Mark>, u64) {
+        self.0.state.lock().marks.since(position)
+    }
+
+    /// Asks operators from now on, by a header of each answer, to tell of their reconciles and queues.
+    pub fn ask_for_reconciles(&self) {
+        self.0.asks.store(true, Ordering::Relaxed);
+    }
+
+    fn asks_for_reconciles(&self) -> bool {
+        self.0.asks.load(Ordering::Relaxed)
+    }
+
+    /// Notes a reconcile of an operator in this process.
+    pub fn note_reconcile(&self, reconcile: Reconcile) {
+        self.0.state.lock().reconciles.add(reconcile);
+    }
+
+    /// Notes what an operator tells.
+    fn note_report(&self, by: &Author, report: OperatorReport) {
+        self.0.state.lock().reconciles.record(by, self.now(), report);
+    }
+
+    /// The reconciles after the first `position` that are kept, in the order in which they ended, and the position behind all.
+    #[must_use]
+    pub fn reconciles_since(&self, position: u64) -> (Vec<Reconcile>, u64) {
+        self.0.state.lock().reconciles.since(position)
+    }
+
+    /// The queues of the controllers whose operators have told of them.
+    #[must_use]
+    pub fn queues(&self) -> Vec<Queue> {
+        self.0.state.lock().reconciles.queues()
+    }
+
+    /// Changes with all that operators tell.
+    #[must_use]
+    pub fn reconciled(&self) -> watch::Receiver<u64> {
+        self.0.state.lock().reconciles.count.subscribe()
+    }
+
     /// Empties the log of requests.
     pub fn forget_requests(&self) {
         self.0.state.lock().log.clear();
+    }
+
+    fn show_reconciles(&self) -> Value {
+        self.0.state.lock().reconciles.show(self.now())
     }
 
     fn show_faults(&self) -> Value {
@@ -298,6 +371,7 @@ impl Admin {
         match state.faults.on_delivery(info) {
             None => WatchDelivery::Once,
             Some((_, ApiFault::RepeatWatch {})) => WatchDelivery::Twice,
+            Some((_, ApiFault::SkipWatch {})) => WatchDelivery::Never,
             Some((rule, fault)) => {
                 apply(&mut state.watches, id, rule, &fault, Instant::now());
                 WatchDelivery::Ordered
@@ -313,6 +387,8 @@ enum WatchDelivery {
     Once,
     /// Each event two times.
     Twice,
+    /// Not at all.
+    Never,
     /// As it is now ordered to.
     Ordered,
 }

@@ -50,6 +50,12 @@ pub enum ApiFault {
         #[serde(with = "duration")]
         by: Duration,
     },
+    /// A list that takes any state (`resourceVersion=0`, as client-go's informers ask for first) is answered with an old one, as by an API
+    /// server that lags. Other lists are answered as always.
+    OldList {
+        /// The revision of that state.
+        revision: u64,
+    },
     /// A watch ends.
     DropWatch {
         /// How it does.
@@ -60,6 +66,9 @@ pub enum ApiFault {
     ExpireWatch {},
     /// Events are told twice, as by a watch that is opened again a little before where the last one ended.
     RepeatWatch {},
+    /// Events are left out, and those behind them are told: its client does not learn of a state until it lists anew, or until the next
+    /// event of that object.
+    SkipWatch {},
     /// A watch tells nothing: its client works on old state.
     HoldWatch {
         /// For how long, in cluster time; until the rule is removed without.
@@ -105,7 +114,11 @@ impl ApiFault {
     pub fn is_of_watches(&self) -> bool {
         matches!(
             self,
-            Self::DropWatch { .. } | Self::ExpireWatch {} | Self::RepeatWatch {} | Self::HoldWatch { .. }
+            Self::DropWatch { .. }
+                | Self::ExpireWatch {}
+                | Self::RepeatWatch {}
+                | Self::SkipWatch {}
+                | Self::HoldWatch { .. }
         )
     }
 }
@@ -118,7 +131,7 @@ pub struct Rule {
     /// What goes wrong.
     pub fault: ApiFault,
     /// Which of them. For a fault of watches these are the pieces of events that watches are about to tell; without a
-    /// schedule it affects the watches that are open now (a repetition: the next piece). Any other fault without one
+    /// schedule it affects the watches that are open now (a repetition, and what is left out: the next piece). Any other fault without one
     /// affects the next request.
     pub schedule: Option<Schedule>,
 }
@@ -151,6 +164,7 @@ impl Rule {
     pub(super) fn matches(&self, info: &RequestInfo) -> bool {
         let fits = match self.fault {
             ApiFault::Conflict {} => CHANGES.iter().any(|verb| verb.name() == info.verb),
+            ApiFault::OldList { .. } => info.verb == Verb::List.name(),
             _ => !self.fault.is_of_watches() || info.verb == Verb::Watch.name(),
         };
         fits && self.matching.matches(info)
@@ -158,7 +172,8 @@ impl Rule {
 
     /// Whether it affects the watches that are open when it is made, and not what they tell later.
     pub(super) fn is_of_open_watches(&self) -> bool {
-        self.schedule.is_none() && self.fault.is_of_watches() && self.fault != ApiFault::RepeatWatch {}
+        let is_of_pieces = matches!(self.fault, ApiFault::RepeatWatch {} | ApiFault::SkipWatch {});
+        self.schedule.is_none() && self.fault.is_of_watches() && !is_of_pieces
     }
 
     /// Reads a rule from JSON.
@@ -182,6 +197,10 @@ impl Rule {
             ApiFault::Conflict {} if self.matching.verbs.iter().any(|verb| !CHANGES.contains(verb)) => {
                 Err("a conflict affects the verbs \"update\", \"patch\" and \"delete\" only".to_owned())
             }
+            ApiFault::OldList { .. } if self.matching.verbs.iter().any(|verb| *verb != Verb::List) => {
+                Err("an old list affects the verb \"list\" only".to_owned())
+            }
+            ApiFault::OldList { revision: 0 } => Err("an old list is of a revision from 1 on".to_owned()),
             ApiFault::Error { code, .. } if !(400..600).contains(code) => {
                 Err(format!("{code} is not the code of an error: 400 to 599"))
             }

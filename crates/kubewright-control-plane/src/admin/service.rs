@@ -17,7 +17,7 @@ use super::body::{self, Body, Cut, Watch};
 use super::history::{self, Gone};
 use super::request_info::RequestInfo;
 use super::rule::{ApiFault, NoAnswer};
-use super::{Admin, endpoint, refusal};
+use super::{Admin, endpoint, refusal, report};
 use crate::journal;
 
 /// How much of the body of a request is read that nobody reads: what the API server takes.
@@ -44,6 +44,16 @@ impl AdminService {
     }
 
     async fn answer<B: RequestBody>(self, request: Request<B>) -> Result<Response<Body>, Cut> {
+        if self.admin.asks_for_reconciles() {
+            if report::is_report(&request) {
+                return Ok(report::answer(&self, request).await);
+            }
+            return self.handle(request).await.map(report::ask);
+        }
+        self.handle(request).await
+    }
+
+    async fn handle<B: RequestBody>(self, request: Request<B>) -> Result<Response<Body>, Cut> {
         if self.admin.is_served() && endpoint::is_own(&request) {
             return Ok(endpoint::answer(&self, request).await);
         }
@@ -69,7 +79,7 @@ impl AdminService {
     }
 
     /// Who asks for what. The server is told who was found out, and need not do so again.
-    async fn identify(&self, parts: &mut Parts) -> RequestInfo {
+    pub(super) async fn identify(&self, parts: &mut Parts) -> RequestInfo {
         let snapshot = self.server.engine().snapshot();
         let lookup =
             |collection: &str, key: &str| snapshot.get(collection, key).map(|entry| entry.bytes.clone());
@@ -102,6 +112,9 @@ impl AdminService {
                 NoAnswer::Cut => Err(Cut::Fault),
                 NoAnswer::GatewayTimeout => Ok(refusal::status(&refusal::timed_out())),
             };
+        }
+        if let ApiFault::OldList { revision } = fault {
+            return Ok(self.serve(history::as_of(request, *revision)).await.map(Body::from));
         }
         match refusal::answer(fault, info) {
             Some(response) => {

@@ -1,6 +1,6 @@
 //! A recording as a file of blocks, the format of `kubewright-recording`: what `up --record` and `kubewright record` write.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{self, BufReader, Read as _, Seek as _};
 
@@ -94,16 +94,37 @@ impl From<format::Write> for Write {
 }
 
 impl Recording {
-    /// Writes it down as blocks: smaller than [`Self::write`], and sought by revision and time.
+    /// Writes it down as blocks, smaller than [`Self::write`] and sought by revision and time, with what happened besides, such as
+    /// [`Admin::records`](crate::admin::Admin::records): each record at its time, behind the writes of the same moment.
     ///
     /// # Errors
     /// What `file` fails with.
-    pub fn write_blocks(&self, header: &format::Header, file: &mut dyn io::Write) -> io::Result<()> {
+    pub fn write_blocks(
+        &self,
+        header: &format::Header,
+        mut besides: Vec<Record>,
+        file: &mut dyn io::Write,
+    ) -> io::Result<()> {
+        besides.sort_by_key(Record::time);
+        let mut besides = besides.into_iter().peekable();
         let mut writer = format::Writer::create(file, header)?;
         for write in self.writes() {
+            while let Some(record) = besides.next_if(|record| record.time() < write.time) {
+                writer.push(&record)?;
+            }
             writer.push(&Record::Write(write.record()?))?;
         }
+        besides.try_for_each(|record| writer.push(&record))?;
         writer.finish().map(drop)
+    }
+
+    /// Of the first writes of a file, in its order. Where these do not begin with the first of a cluster, or have a gap, it has the
+    /// objects that are there at the end, each as it was.
+    #[must_use]
+    pub fn of_records(writes: impl IntoIterator<Item = format::Write>) -> Self {
+        let mut state = State::Whole(Vec::new());
+        writes.into_iter().for_each(|write| state.add(write.into()));
+        state.recording()
     }
 
     /// Reads a file of either format, as far as a moment; all of it, if none is said.
@@ -116,6 +137,33 @@ impl Recording {
         file.rewind()?;
         if format::is_recording(&beginning) { in_blocks(file, at) } else { in_lines(file, at) }
     }
+}
+
+/// What a file has besides writes, of requests the last so many; nothing, where it is one of lines.
+///
+/// # Errors
+/// [`Unreadable`].
+pub fn besides(mut file: File, requests: usize) -> Result<Vec<Record>, Unreadable> {
+    let mut beginning = Vec::new();
+    (&mut file).take(8).read_to_end(&mut beginning)?;
+    file.rewind()?;
+    let (mut found, mut asked) = (Vec::new(), VecDeque::new());
+    if format::is_recording(&beginning) {
+        Reader::open(file)?.for_each(
+            |_| true,
+            |record| match record {
+                Record::Write(_) => {}
+                Record::Request(_) if asked.len() >= requests => {
+                    asked.push_back(record);
+                    asked.pop_front();
+                }
+                Record::Request(_) => asked.push_back(record),
+                Record::Reconcile(_) | Record::Mark(_) => found.push(record),
+            },
+        )?;
+    }
+    found.extend(asked);
+    Ok(found)
 }
 
 fn in_lines(file: File, at: Option<At>) -> Result<Opened, Unreadable> {
@@ -222,6 +270,32 @@ fn renumbered(write: Write, revision: u64) -> Write {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.insert("resourceVersion".to_owned(), Value::from(revision.to_string()));
     }
-    let bytes = Bytes::from(object.to_string().into_bytes());
+    let bytes = Bytes::from(stored(object).into_bytes());
     Write { revision: Revision(revision), did: Did::Create, bytes, ..write }
+}
+
+/// An object in the form of stores: kind and version come first, by which the version is told without reading the rest.
+fn stored(object: Value) -> String {
+    let Value::Object(mut fields) = object else { return object.to_string() };
+    let first = ["kind", "apiVersion"].into_iter().filter_map(|name| Some((name, fields.remove(name)?)));
+    let mut parts: Vec<String> = first.map(|(name, value)| format!("\"{name}\":{value}")).collect();
+    let rest = Value::Object(fields).to_string();
+    parts.extend(Some(rest[1..rest.len() - 1].to_owned()).filter(|rest| !rest.is_empty()));
+    format!("{{{}}}", parts.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use kubewright_kinds::encode::stored_version;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_numbered_anew_is_read_in_the_version_that_it_was_stored_in() {
+        let page = json!({"apiVersion": "press.example/v1", "kind": "Page", "metadata": {"name": "hello"}});
+        let text = stored(page.clone());
+        assert_eq!(stored_version(text.as_bytes()), "v1");
+        assert_eq!(serde_json::from_str::<Value>(&text).expect("JSON"), page);
+    }
 }

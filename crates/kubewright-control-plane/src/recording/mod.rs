@@ -6,6 +6,8 @@
 
 mod blocks;
 mod file;
+pub mod place;
+mod recorder;
 mod replay;
 mod tap;
 #[cfg(test)]
@@ -23,9 +25,10 @@ use serde_json::Value;
 
 use crate::journal::{Journal, Written};
 
-pub use blocks::{Opened, Unreadable};
+pub use blocks::{Opened, Unreadable, besides};
 pub use file::{BadRecording, Header};
 pub use kubewright_store::Revision;
+pub use recorder::{KEPT, Recorded, Recorder, redactor};
 pub use replay::Unfit;
 pub(crate) use replay::replay;
 pub use tap::Tap;

@@ -23,6 +23,8 @@ pub struct Tap {
     /// How much of the journal and of the log was taken.
     taken: u64,
     taken_requests: u64,
+    taken_marks: u64,
+    taken_reconciles: u64,
     /// What was there before the journal.
     before: Vec<Write>,
     /// Commits that wait for one of an earlier revision, which is noted in a moment.
@@ -49,6 +51,8 @@ impl Tap {
             commits,
             taken: 0,
             taken_requests: 0,
+            taken_marks: 0,
+            taken_reconciles: 0,
             before,
             waiting: BTreeMap::new(),
             next,
@@ -63,7 +67,8 @@ impl Tap {
         }
     }
 
-    /// What has happened since this was last called: the writes, then the requests.
+    /// What has happened since this was last called: the writes, then the requests, then what a test did to the
+    /// cluster, then the reconciles that operators told of.
     pub fn take(&mut self) -> Vec<Record> {
         self.commits.mark_unchanged();
         let mut records: Vec<Record> = std::mem::take(&mut self.before).iter().filter_map(record).collect();
@@ -81,6 +86,12 @@ impl Tap {
             self.taken_requests += lost + requests.len() as u64;
             records.extend(lost_mark(requests.first().map(|first| first.time), lost, "requests"));
             records.extend(requests.iter().map(request));
+            let (marks, position) = admin.marks_since(self.taken_marks);
+            self.taken_marks = position;
+            records.extend(marks.into_iter().map(Record::Mark));
+            let (reconciles, position) = admin.reconciles_since(self.taken_reconciles);
+            self.taken_reconciles = position;
+            records.extend(reconciles.into_iter().map(Record::Reconcile));
         }
         records
     }
@@ -97,6 +108,18 @@ impl Tap {
             self.next = Revision(self.next.0 + 1);
         }
         self.has_waited = !self.waiting.is_empty();
+    }
+}
+
+impl Admin {
+    /// What happened besides writes, as far as it is kept: requests, what a test did to the cluster, and reconciles.
+    #[must_use]
+    pub fn records(&self) -> Vec<Record> {
+        let requests = self.requests_since(0).0;
+        let mut records: Vec<Record> = requests.iter().map(request).collect();
+        records.extend(self.marks_since(0).0.into_iter().map(Record::Mark));
+        records.extend(self.reconciles_since(0).0.into_iter().map(Record::Reconcile));
+        records
     }
 }
 

@@ -1,5 +1,7 @@
+use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kubewright_recording::{Mark, Record};
 use serde_json::json;
 
 use super::*;
@@ -105,7 +107,15 @@ fn file(name: &str, bytes: &[u8]) -> std::fs::File {
 async fn blocks_hold_all_of_a_recording_and_give_it_as_it_was_at_any_moment() {
     let recording = run(1).await;
     let mut bytes = Vec::new();
-    recording.write_blocks(&kubewright_recording::Header::default(), &mut bytes).expect("written");
+    let mark = |time| Record::Mark(Mark { time, what: "fault".to_owned(), note: String::new() });
+    let (first, end) = (recording.writes()[0].time, recording.end().expect("writes"));
+    let besides = vec![mark(end), mark(first - SignedDuration::from_secs(1))];
+    recording.write_blocks(&kubewright_recording::Header::default(), besides, &mut bytes).expect("written");
+    let read = super::besides(file("besides", &bytes), 10).expect("marks");
+    assert_eq!(
+        read.iter().map(Record::time).collect::<Vec<_>>(),
+        [first - SignedDuration::from_secs(1), end]
+    );
     let open = |at: Option<&str>| {
         let at = at.map(|at| at.parse().expect("a moment"));
         Recording::open(file("blocks", &bytes), at)
@@ -155,7 +165,6 @@ async fn a_cluster_that_was_recorded_by_watches_is_made_of_the_objects_that_were
 
 #[tokio::test(start_paused = true)]
 async fn a_tap_gives_each_write_once_in_its_order_with_who_made_it_and_the_requests() {
-    use kubewright_recording::Record;
     let cluster = ControlPlane::builder().journal(1_000).request_log(true).start().await.expect("a cluster");
     let mut tap = Tap::of(&cluster).expect("it has a journal");
     let api: Api<ConfigMap> = Api::namespaced(cluster.client(), "default");

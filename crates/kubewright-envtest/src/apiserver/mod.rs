@@ -11,11 +11,13 @@ mod unsupported;
 use std::{fs, path::Path};
 
 use anyhow::{Context, anyhow};
-use kubewright_control_plane::{Builder, Endpoint};
+use kubewright_control_plane::{Builder, Endpoint, recording::KEPT};
 use kubewright_serve::signals::Signals;
 use kubewright_world::World;
 
-use super::{Controllers, environment::Settings, flags::Flags, log, say, test_options::TestOptions};
+use super::{
+    Controllers, environment::Settings, flags::Flags, log, record::Target, say, test_options::TestOptions,
+};
 
 /// As many threads as serve an operator's tests well; a suite runs several of these beside itself.
 const THREADS: usize = 2;
@@ -58,10 +60,19 @@ async fn serve(
     if made {
         certificates::keep(flags, &endpoint)?;
     }
-    let _control_plane = settings.start(builder.world(world).endpoint(endpoint), controllers).await?;
+    let target = Target::read(flags, &world, address.port())?;
+    let builder = if target.is_some() { builder.journal(KEPT).request_log(true) } else { builder };
+    let control_plane = settings.start(builder.world(world).endpoint(endpoint), controllers).await?;
+    let recorder = match target {
+        Some(target) => Some(target.record(&control_plane, options.is_paced())?),
+        None => None,
+    };
     say(&format!("kubewright serves as kube-apiserver on https://{address}, {settings}"));
     signals.next().await;
-    Ok(())
+    match recorder {
+        Some(recorder) => recorder.end().await.map(drop).context("the recording cannot be written"),
+        None => Ok(()),
+    }
 }
 
 /// A control plane as the flags say.

@@ -105,6 +105,7 @@ pub(crate) const KUBE_APISERVER: Table = Table {
             etcd-prefix etcd-servers etcd-servers-overrides external-hostname feature-gates
             kubelet-certificate-authority kubelet-client-certificate kubelet-client-key
             kubelet-preferred-address-types kubewright-clock kubewright-controllers kubewright-nodes
+            kubewright-record
             log-json-info-buffer-size log-text-info-buffer-size logging-format min-compatibility-version
             oidc-ca-file oidc-client-id oidc-groups-claim oidc-groups-prefix oidc-issuer-url
             oidc-required-claim oidc-signing-algs oidc-username-claim oidc-username-prefix

@@ -103,12 +103,14 @@ fn lease(picture: &Picture, namespace: &str) -> Option<Finding> {
     Some(Finding::new(Cause::LeaseExpired, message, next))
 }
 
+/// As which users these service accounts ask.
+fn users(accounts: &[(String, String)]) -> Vec<String> {
+    accounts.iter().map(|(namespace, name)| format!("system:serviceaccount:{namespace}:{name}")).collect()
+}
+
 /// Requests of the operator that were refused, by the server's own log.
 fn rights(picture: &Picture, accounts: &[(String, String)]) -> Option<Finding> {
-    let users: Vec<String> = accounts
-        .iter()
-        .map(|(namespace, name)| format!("system:serviceaccount:{namespace}:{name}"))
-        .collect();
+    let users = users(accounts);
     let of_operator =
         |request: &&Value| request["user"].as_str().is_some_and(|user| users.iter().any(|one| one == user));
     let mut lines: Vec<String> = picture.refused.iter().filter(of_operator).map(request_line).collect();
@@ -134,8 +136,13 @@ fn request_line(request: &Value) -> String {
 /// What the operator says of this object: its failures, and whether it waits.
 pub(super) fn reconciles(picture: &Picture, object: &Object) -> Vec<Finding> {
     let controllers = picture.reconciles.as_ref().and_then(|said| said["controllers"].as_array());
+    let users = users(&accounts_of(picture, object));
+    // What the server was told is of all operators; what an operator was asked for is its own, and names no user.
+    let is_of_operator = |controller: &&Value| {
+        controller["user"].as_str().is_none_or(|user| users.iter().any(|one| one == user))
+    };
     let mut found = Vec::new();
-    for controller in controllers.into_iter().flatten() {
+    for controller in controllers.into_iter().flatten().filter(is_of_operator) {
         let name = controller["controller"].as_str().unwrap_or_default();
         let key = key(object);
         let of_object = |one: &&Value| one["key"] == key.as_str();

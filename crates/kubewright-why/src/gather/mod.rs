@@ -262,6 +262,13 @@ fn listing(kind: &ServedKind, namespace: &str, metadata_only: bool) -> Listing {
     }
 }
 
+/// Reads what operators have told the server of their reconciles; only servers of Kubewright are told. `None` where none has.
+async fn recorded_reconciles(client: &Client) -> Option<serde_json::Value> {
+    let told = get(client, "/kubewright/reconciles", "application/json").await.ok()?;
+    let has_any = told["controllers"].as_array().is_some_and(|controllers| !controllers.is_empty());
+    has_any.then_some(told)
+}
+
 /// Reads what the server's own log says of requests that were refused; only servers of Kubewright have one.
 async fn refused_requests(client: &Client) -> Vec<serde_json::Value> {
     match get(client, "/kubewright/requests?limit=1000", "application/json").await {

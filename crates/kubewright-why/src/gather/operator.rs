@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::read::{Listing, Reader};
-use super::{listing, refused_requests};
+use super::{listing, recorded_reconciles, refused_requests};
 use crate::kinds::ServedKind;
 use crate::object::{Id, Object};
 use crate::picture::Picture;
@@ -52,6 +52,7 @@ impl Reader<'_> {
         self.lists(wanted).await;
         self.references().await;
         self.picture.refused = refused_requests(self.client).await;
+        self.picture.reconciles = recorded_reconciles(self.client).await;
     }
 }
 

@@ -118,6 +118,30 @@ async fn the_operator_says_what_fails_and_what_waits() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_the_operator_told_the_server_of_its_reconciles_is_known_without_asking_it() {
+    let (lab, made) = with_bucket().await;
+    operator(&lab, json!({})).await;
+    lab.set_status(&made, json!({"observedGeneration": 1})).await;
+    lab.cluster.admin().expect("it was asked for").ask_for_reconciles();
+    let report = async |account: &str, error: &str| {
+        let failing = json!({"key": "default/b", "error": error, "retryInSeconds": 12.0});
+        let body = json!({"controllers": [{"controller": account, "waiting": 0, "failing": [failing], "reconciles": []}]});
+        let request = http::Request::post("/kubewright/reconciles").body(body.to_string().into_bytes());
+        let client = lab.cluster.client_of_service_account("default", account);
+        client.request::<Value>(request.expect("a request")).await.expect("it is taken");
+    };
+    report("robot", "no such region").await;
+    report("somebody", "of another kind").await;
+    let report = lab.why("bk/b").await;
+    says(
+        found(&report.object, Cause::ReconcileFailing).expect("it fails"),
+        &["no such region", "the next try is in 1"],
+    );
+    let failing = report.object.findings.iter().filter(|one| one.cause == Cause::ReconcileFailing).count();
+    assert_eq!(failing, 1, "another operator's key of that name is its own");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_definition_whose_names_are_taken_is_not_served() {
     let lab = Lab::start(1).await;
     lab.create(definition("bucket")).await;

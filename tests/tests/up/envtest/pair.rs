@@ -80,7 +80,7 @@ impl Drop for Folder {
 /// One of the two by its name, in an environment without our settings.
 pub(super) fn program(folder: &Folder, name: &str) -> Command {
     let mut command = Command::new(folder.0.join(name));
-    for variable in ["KUBEWRIGHT_CONTROLLERS", "KUBEWRIGHT_NODES", "RUST_LOG"] {
+    for variable in ["KUBEWRIGHT_CONTROLLERS", "KUBEWRIGHT_NODES", "KUBEWRIGHT_RECORD", "RUST_LOG"] {
         command.env_remove(variable);
     }
     command.current_dir(&folder.0);

@@ -1,6 +1,7 @@
 //! Each fault and each path as a client sees it.
 
 mod paths;
+mod reconciles;
 mod requests;
 mod watches;
 

@@ -154,6 +154,27 @@ async fn a_watch_that_is_held_tells_nothing_until_it_is_let_go() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_watch_leaves_out_is_never_told_and_what_comes_behind_it_is() {
+    let cluster = cluster().await;
+    let version = create(&cluster, "a").await.resource_version().unwrap();
+    let mut events = watch(&cluster, &version).await;
+    let next = admin(&cluster).inject(rule(&json!({"fault": "skipWatch"})));
+    create(&cluster, "b").await;
+    while admin(&cluster).hits(next) != Some(1) {
+        assert!(tokio::time::timeout(Duration::from_secs(1), events.next()).await.is_err());
+    }
+    create(&cluster, "c").await;
+    assert_eq!(added(&mut events).await, "c");
+    let all = admin(&cluster).inject(Rule::new(ApiFault::SkipWatch {}).at(Schedule::always()));
+    create(&cluster, "d").await;
+    create(&cluster, "e").await;
+    assert!(tokio::time::timeout(Duration::from_secs(1), events.next()).await.is_err());
+    admin(&cluster).remove_fault(all);
+    create(&cluster, "f").await;
+    assert_eq!(added(&mut events).await, "f");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_hold_lasts_as_long_as_it_says() {
     let cluster = cluster().await;
     let mut events = watch(&cluster, "0").await;

@@ -1,0 +1,39 @@
+//! `kubewright render --golden` on an operator in Go (`tests/envtest-go/press`).
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use kubewright_tests::needed;
+
+#[test]
+#[ignore = "needs Go and the built command: cargo xtask test"]
+fn golden_files_of_samples_are_written_and_a_program_that_makes_something_else_fails() {
+    let folder = std::env::temp_dir().join(format!("kubewright-golden-press-{}", std::process::id()));
+    let config = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("envtest-go/press/config");
+    let render = |options: &[&str], program: &[&str]| -> Output {
+        let mut command = Command::new(needed("KUBEWRIGHT"));
+        command.arg("render").arg("-f").arg(config.join("samples")).arg("--manifests").arg(&config);
+        command.arg("--golden").arg(&folder).args(options).arg("--").arg(needed("PRESS")).args(program);
+        command.output().expect("it runs")
+    };
+    let said = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
+
+    let missing = render(&[], &[]);
+    assert!(
+        missing.status.code() == Some(1) && said(&missing).contains("page.yaml: is missing"),
+        "{missing:?}"
+    );
+    let written = render(&["--write"], &[]);
+    let golden = std::fs::read_to_string(folder.join("page.yaml"));
+    let same = render(&[], &[]);
+    let bug = render(&[], &["--bug", "missing-owner"]);
+    let _ = std::fs::remove_dir_all(&folder);
+
+    assert!(written.status.success(), "{written:?}");
+    let golden = golden.expect("it is written");
+    assert!(golden.contains("# configmaps/hello-page -n default"), "{golden}");
+    assert!(same.status.success() && same.stdout.is_empty(), "{same:?}");
+    assert_eq!(bug.status.code(), Some(1), "{bug:?}");
+    let told = said(&bug);
+    assert!(told.contains("page.yaml: differs") && told.contains("-  ownerReferences:"), "{told}");
+}
