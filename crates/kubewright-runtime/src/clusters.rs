@@ -1,17 +1,17 @@
 //! The clusters of a manager beside its own, which come and go while it runs.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-    sync::Arc,
-};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use kube::Client;
 use kubewright_world::World;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Cache, Error, Member, cache::Connection, metrics::RequestMetrics};
+use crate::{
+    Cache, Error, Member,
+    cache::{Connection, Reach},
+    metrics::RequestMetrics,
+};
 
 /// The clusters of a manager beside its own: they can come and go while it runs. Made by
 /// [`Manager::clusters`](crate::Manager::clusters); clones share them.
@@ -52,8 +52,8 @@ struct Inner {
 #[derive(Default)]
 struct State {
     members: BTreeMap<Arc<str>, Member>,
-    /// In which namespaces kinds are watched; none: in all.
-    namespaces: BTreeSet<String>,
+    /// In which namespaces kinds are watched.
+    reach: Reach,
     /// Whether objects are kept as values.
     as_values: bool,
     is_started: bool,
@@ -145,7 +145,7 @@ impl Clusters {
         let client = self.0.requests.client(client, &name);
         let stop = self.0.stop.child_token();
         let cache = Cache::new(client.clone(), Connection::Network, self.0.world.clone(), stop.clone());
-        cache.restrict(state.namespaces.clone());
+        cache.restrict(state.reach.clone());
         if state.as_values {
             cache.keep_values();
         }
@@ -153,11 +153,11 @@ impl Clusters {
     }
 
     /// As [`Manager::watch_namespaces`](crate::Manager::watch_namespaces); whether that came in time for all.
-    pub(crate) fn restrict(&self, namespaces: &BTreeSet<String>) -> bool {
+    pub(crate) fn restrict(&self, reach: &Reach) -> bool {
         let mut state = self.0.state.lock();
-        state.namespaces.clone_from(namespaces);
+        state.reach.clone_from(reach);
         let members = state.members.values();
-        let in_time: Vec<bool> = members.map(|member| member.cache().restrict(namespaces.clone())).collect();
+        let in_time: Vec<bool> = members.map(|member| member.cache().restrict(reach.clone())).collect();
         !in_time.contains(&false)
     }
 

@@ -14,14 +14,15 @@ use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
-    ClientLayer, Error, Member,
+    ClientLayer, Error, Member, Namespaces,
     apply::AppliedKind,
     clusters::Follower,
     context::{ClusterContexts, Kinds},
+    in_namespaces::{ClosedNamespaces, NamespaceGate},
     leader::gate::Gate,
     metrics::Metrics,
     runners::{self, WaitsFor, report_missing_kinds},
-    source::{Gates, KindSource, Replay, Sink},
+    source::{Connected, Gates, KindSource, Replay, Sink},
 };
 
 /// What a controller does when a cluster comes or goes.
@@ -39,6 +40,8 @@ pub(crate) struct InClusters {
     pub(crate) metrics: Metrics,
     /// Delivers all objects of the manager's own cluster once more.
     pub(crate) own: Arc<[Replay]>,
+    /// Those that the manager follows, if it does.
+    pub(crate) namespaces: Option<Namespaces>,
     pub(crate) failed: mpsc::Sender<Error>,
     pub(crate) joined: Mutex<BTreeMap<String, Joined>>,
 }
@@ -51,6 +54,8 @@ pub(crate) struct Joined {
     _alive: Arc<()>,
     /// Waits for its caches.
     _waiting: AbortOnDropHandle<()>,
+    /// Held as long as it follows namespaces that come and go.
+    _namespaces: Option<Arc<NamespaceGate>>,
 }
 
 impl Follower for InClusters {
@@ -58,7 +63,11 @@ impl Follower for InClusters {
         let name: Arc<str> = member.name().into();
         let (open, alive) = (Arc::new(AtomicBool::new(false)), Arc::new(()));
         let sink = Sink {
-            open: Gates { cluster: open.clone(), ..self.sink.open.clone() },
+            open: Gates {
+                cluster: open.clone(),
+                namespaces: ClosedNamespaces::default(),
+                ..self.sink.open.clone()
+            },
             cluster: self.is_in_keys.then(|| name.clone()),
             ..self.sink.clone()
         };
@@ -79,8 +88,11 @@ impl Follower for InClusters {
             }
         }
         let (mut synced, mut waits, mut replays) = (Vec::new(), Vec::new(), Vec::new());
-        for connected in self.kinds.iter().map(|kind| kind.connect(member.cache(), sink.clone())) {
-            let (wait, filled, replay) = WaitsFor::of(connected);
+        let connected: Vec<_> =
+            self.kinds.iter().map(|kind| kind.connect(member.cache(), sink.clone())).collect();
+        let in_namespaces = NamespaceGate::kinds(&connected);
+        for Connected { cache, replay, .. } in connected {
+            let (wait, filled) = WaitsFor::of(cache);
             waits.push(wait);
             synced.push(filled);
             replays.extend(replay);
@@ -91,6 +103,15 @@ impl Follower for InClusters {
         self.sink.dynamic_watches.add(&alive, replay);
         let controller = format!("{} in {name}", self.sink.controller);
         let task = format!("the caches of {controller}");
+        let namespaces = NamespaceGate::follow(
+            self.namespaces.as_ref(),
+            in_namespaces,
+            controller.clone(),
+            &sink,
+            replays.clone(),
+            &self.failed,
+            member.stop(),
+        );
         let (opening, own, stop) = (open.clone(), self.own.clone(), member.stop().clone());
         let is_followed = !self.kinds.is_empty();
         let filled = report_missing_kinds(controller, waits.into(), join_all(synced));
@@ -102,7 +123,7 @@ impl Follower for InClusters {
             replays.iter().chain(own.iter().filter(|_| is_followed)).for_each(|replay| replay(&|_| true));
         };
         let waiting = runners::spawn(task, wait, self.failed.clone());
-        let joined = Joined { open, _alive: alive, _waiting: waiting };
+        let joined = Joined { open, _alive: alive, _waiting: waiting, _namespaces: namespaces };
         self.joined.lock().insert(name.to_string(), joined);
     }
 

@@ -29,6 +29,7 @@ pub mod finalizer;
 mod guard;
 pub mod health;
 mod in_clusters;
+mod in_namespaces;
 mod journal;
 mod key;
 mod kind;
@@ -38,6 +39,7 @@ pub mod logging;
 mod manager;
 mod member;
 pub mod metrics;
+mod namespaces;
 mod orphan_guard;
 pub mod owner;
 mod pause;
@@ -99,6 +101,7 @@ pub use self::{
     manager::{GRACEFUL_SHUTDOWN, Manager},
     member::Member,
     metrics::Metrics,
+    namespaces::Namespaces,
     object::{Cached, Object},
     owner::Owner,
     pause::PAUSED,

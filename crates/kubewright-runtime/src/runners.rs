@@ -27,10 +27,11 @@ use tokio_util::{
 use crate::{
     Cache, Error, Key,
     events::EventWriter,
+    in_namespaces::NamespaceGate,
     leader::Term,
     runnable::Extra,
     shard::Keys,
-    source::{self, Connected, Replay},
+    source::{self, Awaited, Connected, Replay},
     sources::Jitter,
     worker::{Worker, panic_message},
 };
@@ -55,6 +56,8 @@ pub(crate) struct Runner {
     events: Option<EventWriter>,
     /// Read by one task at a time, but by another in every term.
     streams: Vec<Arc<Mutex<BoxStream<'static, Key>>>>,
+    /// Held as long as it follows namespaces that come and go.
+    namespaces: Option<Arc<NamespaceGate>>,
     failed: mpsc::Sender<Error>,
     stop: CancellationToken,
 }
@@ -68,10 +71,10 @@ pub(crate) struct WaitsFor {
 }
 
 impl WaitsFor {
-    /// What is waited for, until when, and what delivers all that is known.
-    pub(crate) fn of(connected: Connected) -> (Self, BoxFuture<'static, ()>, Option<Replay>) {
-        let Connected { resource, is_ready, failure, synced, replay } = connected;
-        (Self { resource, is_ready, failure }, synced, replay)
+    /// What is waited for, and until when.
+    pub(crate) fn of(awaited: Awaited) -> (Self, BoxFuture<'static, ()>) {
+        let Awaited { resource, is_ready, failure, synced } = awaited;
+        (Self { resource, is_ready, failure }, synced)
     }
 
     /// The kind, with the reason if it is known.
@@ -143,7 +146,8 @@ impl Runner {
         stop: CancellationToken,
     ) -> Self {
         let (mut synced, mut waited, mut replays) = (Vec::new(), Vec::new(), Vec::new());
-        for (wait, filled, replay) in connected.into_iter().map(WaitsFor::of) {
+        for Connected { cache, replay, .. } in connected {
+            let (wait, filled) = WaitsFor::of(cache);
             synced.push(filled);
             waited.push(wait);
             replays.extend(replay);
@@ -152,7 +156,7 @@ impl Runner {
         let synced = report_missing_kinds(controller, waits.clone(), join_all(synced)).boxed().shared();
         let replays = replays.into();
         let streams = streams.into_iter().map(|stream| Arc::new(Mutex::new(stream.fuse().boxed()))).collect();
-        let (resync, cache_sync_timeout, events) = (None, None, None);
+        let (resync, cache_sync_timeout, events, namespaces) = (None, None, None, None);
         Self {
             worker,
             concurrency,
@@ -164,6 +168,7 @@ impl Runner {
             cache_sync_timeout,
             events,
             streams,
+            namespaces,
             failed,
             stop,
         }
@@ -189,6 +194,12 @@ impl Runner {
     /// Writes by this one what its reconciles tell.
     pub(crate) fn writing_events(mut self, writer: EventWriter) -> Self {
         self.events = Some(writer);
+        self
+    }
+
+    /// Follows namespaces that come and go, where there are any.
+    pub(crate) fn in_namespaces(mut self, gate: Option<Arc<NamespaceGate>>) -> Self {
+        self.namespaces = gate;
         self
     }
 

@@ -15,6 +15,7 @@ use crate::{
     Cached, Key, Object,
     cache::{AnyInformer, Cache, Change, Delivery, Index, Informer, Project, ScopeRequest},
     dynamic_watches::DynamicWatches,
+    in_namespaces::ClosedNamespaces,
     metrics::{ControllerMetrics, Metrics, ObjectGauge},
     object::{AnyObject, Kept},
     orphan_guard::OrphanGuard,
@@ -83,12 +84,15 @@ pub(crate) struct Gates {
     pub(crate) turn: Arc<AtomicBool>,
     /// Closed as long as the caches of a cluster that came later are not filled, and when it has gone.
     pub(crate) cluster: Arc<AtomicBool>,
+    /// The same of namespaces, for keys in them.
+    pub(crate) namespaces: ClosedNamespaces,
 }
 
 impl Gates {
     /// Those of the manager's own cluster.
     pub(crate) fn of(turn: &Arc<AtomicBool>) -> Self {
-        Self { turn: turn.clone(), cluster: Arc::new(AtomicBool::new(true)) }
+        let cluster = Arc::new(AtomicBool::new(true));
+        Self { turn: turn.clone(), cluster, namespaces: ClosedNamespaces::default() }
     }
 
     fn are_open(&self) -> bool {
@@ -99,15 +103,26 @@ impl Gates {
 /// Delivers every object that is known once more, as created, for those keys that a function accepts.
 pub(crate) type Replay = Box<dyn Fn(&dyn Fn(&Key) -> bool) + Send + Sync>;
 
-/// A kind whose events go to a controller.
-pub(crate) struct Connected {
-    /// What is waited for.
+/// A cache that is waited for.
+pub(crate) struct Awaited {
     pub(crate) resource: String,
     pub(crate) is_ready: Box<dyn Fn() -> bool + Send + Sync>,
     /// Why the watch of the kind does not work, if it does not.
     pub(crate) failure: Box<dyn Fn() -> Option<String> + Send + Sync>,
     /// Waits until the cache of the kind is complete.
     pub(crate) synced: BoxFuture<'static, ()>,
+}
+
+/// What is waited for in a namespace that has come.
+pub(crate) type InNamespace = Arc<dyn Fn(&str) -> Awaited + Send + Sync>;
+
+/// A kind whose events go to a controller.
+pub(crate) struct Connected {
+    pub(crate) cache: Awaited,
+    /// Whether it is the controller's own kind.
+    pub(crate) is_own: bool,
+    /// Of a kind in namespaces that come and go.
+    pub(crate) in_namespace: Option<InNamespace>,
     /// Not there for a kind that is only read.
     pub(crate) replay: Option<Replay>,
 }
@@ -343,7 +358,7 @@ impl<K: Object> KindSource for WatchedKind<K> {
         let (predicates, kind) = (self.predicates.clone(), informer.erase().kind().into());
         let handler =
             self.mapping.clone().map(|mapping| EventHandler { kind, predicates, mapping, sink, pause });
-        connected(informer.erase(), handler, self.is_optional)
+        Connected { is_own: self.is_own, ..connected(informer.erase(), handler, self.is_optional) }
     }
 }
 
@@ -357,15 +372,38 @@ fn connected(informer: &Arc<AnyInformer>, handler: Option<EventHandler>, is_opti
         let replay: Replay = Box::new(move |accepts| handler.replay(&informer, accepts));
         replay
     });
+    let in_namespace = informer.is_following().then(|| {
+        let informer = informer.clone();
+        let part: InNamespace = Arc::new(move |namespace| awaited_in(&informer, namespace, is_optional));
+        part
+    });
     let (is_ready, failing, informer) = (informer.clone(), informer.clone(), informer.clone());
-    Connected {
+    let cache = Awaited {
         resource: informer.plural().to_owned(),
         is_ready: Box::new(move || is_ready.is_synced() || is_optional && !is_ready.is_served()),
         failure: Box::new(move || failing.failure()),
         synced: Box::pin(async move {
             if is_optional { informer.known().await } else { informer.synced().await }
         }),
-        replay,
+    };
+    Connected { cache, is_own: false, in_namespace, replay }
+}
+
+/// What is waited for of a kind in a namespace.
+fn awaited_in(informer: &Arc<AnyInformer>, namespace: &str, is_optional: bool) -> Awaited {
+    let (is_ready, failing, informer) = (informer.clone(), informer.clone(), informer.clone());
+    let (looked_at, namespace) = (namespace.to_owned(), namespace.to_owned());
+    Awaited {
+        resource: informer.plural().to_owned(),
+        is_ready: Box::new(move || is_ready.is_listed_in(&looked_at) || is_optional && !is_ready.is_served()),
+        failure: Box::new(move || failing.failure()),
+        synced: Box::pin(async move {
+            if is_optional {
+                informer.known_in(&namespace).await;
+            } else {
+                informer.listed_in(&namespace).await;
+            }
+        }),
     }
 }
 

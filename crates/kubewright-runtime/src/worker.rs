@@ -99,6 +99,10 @@ impl Worker {
             tracing::debug!(controller = self.context.controller(), %key, "not reconciled: its cluster has gone");
             return self.queue.forget(key);
         };
+        if context.is_closed_to(key) {
+            tracing::debug!(controller = self.context.controller(), %key, "not reconciled: its namespace has gone, or its caches are not filled");
+            return self.queue.forget(key);
+        }
         if self.pause.as_ref().is_some_and(|pause| pause.holds(context.cache(), key)) {
             tracing::debug!(controller = self.context.controller(), %key, "paused: not reconciled");
             return self.queue.forget(key);

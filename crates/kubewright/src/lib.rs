@@ -14,11 +14,11 @@ pub use kubewright_runtime::{
     DeleteParams, Deletion, Desired, Differences, DynamicContext, DynamicKind, DynamicOwner, Error,
     ErrorPolicy, Event, EventType, Expression, Failing, Failure, GRACEFUL_SHUTDOWN, Guarded, Index, Informer,
     JsonPatch, Key, Layered, LeaderElection, Leadership, ListOptions, Manager, Member, MergeFrom, Metrics,
-    NewEvent, NotReady, Object, ObjectChange, ObjectReason, Outcome, Owner, PAUSED, Phase, Predicate, Reason,
-    Reasons, Reconciler, Runnable, SKIP_CLEANUP, Selector, Shard, Sharding, Shown, SpamFilter, StatusWrite,
-    Subresource, Usage, ValidationDirective, Watching, What, World, Write, Written, conditions, finalizer,
-    health, kube_rs, leader, logging, metrics, object, owner, predicate, probes, rbac, serving, shard,
-    signals, sources, strict, workqueue,
+    Namespaces, NewEvent, NotReady, Object, ObjectChange, ObjectReason, Outcome, Owner, PAUSED, Phase,
+    Predicate, Reason, Reasons, ReconcileRecord, Reconciler, Runnable, SKIP_CLEANUP, Selector, Shard,
+    Sharding, Shown, SpamFilter, StatusWrite, Subresource, Usage, ValidationDirective, Watching, What, World,
+    Write, Written, conditions, finalizer, health, kube_rs, leader, logging, metrics, object, owner,
+    predicate, probes, rbac, serving, shard, signals, sources, strict, workqueue,
 };
 
 /// The client and the types that this SDK is built on: a program that takes them from here has one version of each.
@@ -30,7 +30,7 @@ pub use kubewright_runtime::{
 ///     Api::namespaced(client, "default")
 /// }
 /// ```
-pub use {k8s_openapi, kube, schemars};
+pub use {http, k8s_openapi, kube, schemars};
 
 /// A test with a cluster of its own, in virtual time.
 #[cfg(feature = "testing")]

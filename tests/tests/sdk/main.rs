@@ -19,6 +19,8 @@ mod leader;
 mod ledger;
 mod lines;
 mod link;
+mod namespaces;
+
 mod operations;
 mod own;
 mod parts;

@@ -1,7 +1,7 @@
 //! A store whose objects several threads change, and what its subscribers get.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     sync::{Arc, atomic::AtomicU64, atomic::Ordering, mpsc},
     thread,
 };
@@ -23,7 +23,7 @@ use crate::{Key, object::Kept};
 const NAMES: usize = 3;
 
 fn store() -> Arc<Store> {
-    Arc::new(Store::new("configmaps", &BTreeSet::new()))
+    Arc::new(Store::new("configmaps", [None]))
 }
 
 fn key(name: usize) -> Key {

@@ -23,7 +23,7 @@ use super::{
     deliveries::Handler,
     outage::ServerOutage,
     own_writes::ActiveReconcile,
-    scope::Scope,
+    scope::{Reach, Scope},
     state::Change,
     store::Store,
     usage::Usage,
@@ -78,7 +78,7 @@ impl<K: Cached> Informer<K> {
         let stop = stop.child_token();
         let kind = ApiResource::erase::<K>(kind);
         let informer = AnyInformer {
-            store: Arc::new(Store::new(&kind.plural, &scope.namespaces)),
+            store: Arc::new(Store::new(&kind.plural, scope.reach.parts())),
             decoder: Arc::new(decoder),
             appliers: appliers.clone(),
             kind,
@@ -271,6 +271,42 @@ impl AnyInformer {
 
     pub(super) async fn filled(&self) {
         if self.is_needed.load(Ordering::SeqCst) { self.synced().await } else { self.known().await }
+    }
+
+    /// Whether it looks at namespaces that come and go.
+    pub(crate) fn is_following(&self) -> bool {
+        matches!(self.scope.reach, Reach::Following(_))
+    }
+
+    /// Looks at one more namespace.
+    pub(super) fn join(&self, namespace: &str) {
+        self.store.join(namespace);
+    }
+
+    /// Does not look at a namespace any more, unless it is there again.
+    pub(super) fn leave(&self, namespace: &str) {
+        if let Reach::Following(namespaces) = &self.scope.reach {
+            self.store.leave(namespace, || namespaces.has(namespace));
+        }
+    }
+
+    /// Whether a namespace that came is listed, or has gone.
+    pub(crate) fn is_listed_in(&self, namespace: &str) -> bool {
+        self.store.part(Some(namespace)).is_none_or(|part| part.is_listed())
+    }
+
+    /// Waits until a namespace that came is listed, until it is not looked at any more, or until the manager stops.
+    pub(crate) async fn listed_in(&self, namespace: &str) {
+        if let Some(part) = self.store.part(Some(namespace)) {
+            self.stop.run_until_cancelled(part.listed()).await;
+        }
+    }
+
+    /// As [`AnyInformer::listed_in`], or until it is known that the kind is not served.
+    pub(crate) async fn known_in(&self, namespace: &str) {
+        if let Some(part) = self.store.part(Some(namespace)) {
+            self.stop.run_until_cancelled(part.known()).await;
+        }
     }
 
     /// Which objects it watches.

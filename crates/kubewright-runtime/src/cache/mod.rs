@@ -29,7 +29,7 @@ mod write;
 use std::{
     any::TypeId,
     borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     fmt,
     sync::{Arc, Weak},
 };
@@ -48,11 +48,11 @@ pub(crate) use self::{
     informer::AnyInformer,
     own_writes::{ActiveReconcile, ActiveReconcileGuard, Author, Delivery, Intent},
     raw::Raw,
-    scope::{Scope, ScopeRequest},
+    scope::{Reach, Scope, ScopeRequest},
     version::is_newer,
 };
 pub use self::{index::Index, informer::Informer, state::Change, usage::Usage};
-use crate::{Cached, DynamicKind, Key, Object};
+use crate::{Cached, DynamicKind, Key, Object, namespaces::InNamespaces};
 
 /// The caches of a manager; clones share them.
 #[derive(Clone)]
@@ -91,8 +91,8 @@ struct Kinds {
     watched: Vec<Weak<AnyInformer>>,
     /// The kinds known at run time only; kept as long as somebody holds their informer.
     dynamic: BTreeMap<DynamicId, Weak<AnyInformer>>,
-    /// In which namespaces kinds are watched that are declared from now on; none: in all.
-    namespaces: BTreeSet<String>,
+    /// In which namespaces kinds are watched that are declared from now on.
+    reach: Reach,
     /// Whether objects of kinds that are declared from now on are values, however large.
     as_values: bool,
     stage: Stage,
@@ -202,14 +202,14 @@ impl Cache {
         kinds.dynamic.retain(|_, informer| informer.strong_count() > 0);
         let known = kinds.dynamic.get(&id).and_then(Weak::upgrade).and_then(Informer::restore);
         known.unwrap_or_else(|| {
-            if is_namespaced.is_none() && !kinds.namespaces.is_empty() {
+            if is_namespaced.is_none() && kinds.reach != Reach::Everywhere {
                 tracing::warn!(
-                    resource = %K::plural(&kind), namespaces = ?kinds.namespaces,
+                    resource = %K::plural(&kind),
                     "a cluster-wide watch, with the memory and the ClusterRole that it takes, in a manager that looks at some \
                      namespaces only: of a kind that is known at run time alone nobody knows whether it lives in any"
                 );
             }
-            let scope = ScopeRequest::default().scope(is_namespaced.unwrap_or_default(), &kinds.namespaces);
+            let scope = ScopeRequest::default().scope(is_namespaced.unwrap_or_default(), &kinds.reach);
             let decoder = Decoder::of::<K>(None, kinds.as_values);
             let informer = Informer::new(&kind, scope, decoder, &self.0.appliers, &self.0.stop);
             kinds.dynamic.insert(id, Arc::downgrade(informer.erase()));
@@ -228,7 +228,7 @@ impl Cache {
     ) -> Informer<K> {
         let mut kinds = self.0.kinds.lock();
         self.informer().unwrap_or_else(|| {
-            let scope = asked.scope(K::is_namespaced(), &kinds.namespaces);
+            let scope = asked.scope(K::is_namespaced(), &kinds.reach);
             let decoder = Decoder::of(project, as_values || kinds.as_values);
             let informer = Informer::new(&(), scope, decoder, &self.0.appliers, &self.0.stop);
             let mut declared = BTreeMap::clone(&self.0.declared.load());
@@ -240,10 +240,14 @@ impl Cache {
         })
     }
 
-    /// Watches kinds that are declared from now on, and live in namespaces, in these only; `false` if one was declared before.
-    pub(crate) fn restrict(&self, namespaces: BTreeSet<String>) -> bool {
+    /// Watches kinds that are declared from now on, and live in namespaces, there only; `false` if one was declared before.
+    pub(crate) fn restrict(&self, reach: Reach) -> bool {
+        if let Reach::Following(namespaces) = &reach {
+            let cache: Weak<Inner> = Arc::downgrade(&self.0);
+            namespaces.add_cache(cache);
+        }
         let mut kinds = self.0.kinds.lock();
-        kinds.namespaces = namespaces;
+        kinds.reach = reach;
         kinds.in_order.is_empty()
     }
 
@@ -287,7 +291,7 @@ impl Cache {
 
     /// The scope that a kind would be declared with now.
     pub(crate) fn scope_of<K: Object>(&self, asked: &ScopeRequest) -> Scope {
-        asked.scope(K::is_namespaced(), &self.0.kinds.lock().namespaces)
+        asked.scope(K::is_namespaced(), &self.0.kinds.lock().reach)
     }
 
     fn start_informer(&self, kinds: &mut Kinds, informer: &Arc<AnyInformer>) {
@@ -309,6 +313,25 @@ impl Cache {
             Some(informer) => f(informer),
             None => panic!("no controller of this manager watches {}", K::plural(&())),
         }
+    }
+}
+
+impl InNamespaces for Inner {
+    fn joined(&self, namespace: &str) {
+        self.following().iter().for_each(|informer| informer.join(namespace));
+    }
+
+    fn left(&self, namespace: &str) {
+        self.following().iter().for_each(|informer| informer.leave(namespace));
+    }
+}
+
+impl Inner {
+    /// Those that look at namespaces that come and go.
+    fn following(&self) -> Vec<Arc<AnyInformer>> {
+        let kinds = self.kinds.lock();
+        let watched = kinds.watched.iter().filter_map(Weak::upgrade);
+        watched.filter(|informer| informer.is_following()).collect()
     }
 }
 

@@ -190,6 +190,14 @@ impl<K: Kept + ?Sized> State<K> {
         self.own_writes.listed().into_iter().chain(gone).collect()
     }
 
+    /// Nobody looks at it any more: all that is known has ended.
+    pub(super) fn left(&mut self) -> Vec<Delivery<K>> {
+        self.unlisted = None;
+        let all: Vec<Key> = self.objects.iter().map(|object| Key::at(object.head())).collect();
+        let ended: Vec<_> = all.iter().filter_map(|key| self.end(key)).collect();
+        self.own_writes.listed().into_iter().chain(ended).collect()
+    }
+
     /// A write begins; [`State::write_ended`] must follow. It is one of the object and author that are named.
     pub(super) fn write_began(&mut self, own: Option<(&Key, &Arc<Author>)>) -> Ticket {
         if let Some((key, author)) = own {

@@ -1,8 +1,8 @@
 //! The watch that keeps the objects of one kind up to date.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
-use futures::{FutureExt, StreamExt, future::join_all};
+use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
 use kube::{
     Api, Client, Resource,
     api::ApiResource,
@@ -19,7 +19,7 @@ use super::{
     outage::{Outage, ServerOutage},
     raw::Raw,
     scope::Scope,
-    store::Store,
+    store::{Part, Store},
 };
 use crate::{endpoint::Endpoint, object::Head, unreachable::unreachable};
 
@@ -48,23 +48,37 @@ impl Watch {
 
     async fn run_as<const METADATA: bool>(&self) {
         // All loops in one task, so that none holds up another.
-        let follow = self.store.namespaces().enumerate().map(|(number, namespace)| {
-            let client = self.client.clone();
-            let api = match namespace {
-                None => Api::<Raw<METADATA>>::all_with(client, &self.kind),
-                Some(namespace) => Api::namespaced_with(client, namespace, &self.kind),
-            };
-            self.follow(number, api).boxed()
-        });
-        tokio::select! {
-            biased;
-            _ = join_all(follow) => {}
-            () = self.confirm() => {}
+        let (mut followed, mut following) = (Vec::new(), FuturesUnordered::new());
+        let mut confirm = pin!(self.confirm());
+        self.store.watch_began();
+        loop {
+            let parts = self.store.parts();
+            let is_new = |part: &&Arc<Part>| !followed.iter().any(|known| Arc::ptr_eq(known, part));
+            following.extend(
+                parts.iter().filter(is_new).cloned().map(|part| self.follow::<METADATA>(part).boxed()),
+            );
+            followed.clone_from(&parts);
+            tokio::select! {
+                biased;
+                () = self.store.parts_changed.notified() => {}
+                Some(()) = following.next() => {}
+                () = &mut confirm => return,
+            }
         }
     }
 
-    /// Lists and watches the `number`-th part of the objects, and does so again after every failure.
-    async fn follow<const METADATA: bool>(&self, number: usize, api: Api<Raw<METADATA>>) {
+    /// Follows a part of the objects for as long as it is looked at.
+    async fn follow<const METADATA: bool>(&self, part: Arc<Part>) {
+        let client = self.client.clone();
+        let api = match part.namespace() {
+            None => Api::<Raw<METADATA>>::all_with(client, &self.kind),
+            Some(namespace) => Api::namespaced_with(client, namespace, &self.kind),
+        };
+        part.gone.run_until_cancelled(self.list_and_watch(&part, api)).await;
+    }
+
+    /// Lists and watches a part of the objects, and does so again after every failure.
+    async fn list_and_watch<const METADATA: bool>(&self, part: &Part, api: Api<Raw<METADATA>>) {
         let mut config = watcher::Config::default();
         if self.connection == Connection::Process {
             // As long as the server lets it.
@@ -79,7 +93,7 @@ impl Watch {
         let begin = || watcher(api.clone(), config.clone()).boxed();
         let (mut events, mut backoff, mut outage) = (begin(), Backoff::default(), Outage::default());
         while let Some(event) = events.next().await {
-            match event.and_then(|event| self.apply(number, event)) {
+            match event.and_then(|event| self.apply(part, event)) {
                 Ok(phase) => {
                     // A list alone is no progress: a watch from it may fail at once, again and again.
                     if phase == WatchPhase::Watched {
@@ -104,7 +118,7 @@ impl Watch {
                 Err(error) => {
                     let not_served = is_not_served(&error);
                     if not_served {
-                        self.store.not_served(number);
+                        self.store.not_served(part);
                     }
                     let delay = backoff.failed(&self.dice, not_served);
                     self.store.set_failure(Some(describe(&error)));
@@ -121,12 +135,12 @@ impl Watch {
     /// Tells the store.
     fn apply<const METADATA: bool>(
         &self,
-        number: usize,
+        part: &Part,
         event: watcher::Event<Raw<METADATA>>,
     ) -> watcher::Result<WatchPhase> {
         Ok(match event {
             watcher::Event::Init => {
-                self.store.list_began(number);
+                part.state.write().list_began();
                 WatchPhase::Listing
             }
             watcher::Event::InitApply(object) => {
@@ -134,7 +148,7 @@ impl Watch {
                 WatchPhase::Listing
             }
             watcher::Event::InitDone => {
-                self.store.list_ended(number);
+                self.store.list_ended(part);
                 WatchPhase::Listed
             }
             watcher::Event::Apply(object) => {

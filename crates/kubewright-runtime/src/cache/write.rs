@@ -14,7 +14,7 @@ use crate::{Key, object::Kept};
 pub(crate) struct Write {
     store: Arc<Store>,
     /// For each part: where the object will be is known when it is written.
-    tickets: Vec<Ticket>,
+    tickets: Vec<(Arc<Part>, Ticket)>,
     /// As whose, and as one of which object, it began.
     own: Option<(Key, Arc<Author>)>,
     active: Option<Arc<ActiveReconcile>>,
@@ -26,8 +26,11 @@ impl Write {
     pub(super) fn begin(store: &Arc<Store>, key: Option<Key>, active: Option<Arc<ActiveReconcile>>) -> Self {
         let author = active.as_ref().and_then(|active| active.author().cloned());
         let own = key.map(|key| key.local().into_owned()).zip(author);
-        let begin = |part: &Part| part.state.write().write_began(own_in(part, own.as_ref()));
-        let tickets = store.parts.iter().map(begin).collect();
+        let begin = |part: &Arc<Part>| {
+            let ticket = part.state.write().write_began(own_in(part, own.as_ref()));
+            (part.clone(), ticket)
+        };
+        let tickets = store.parts().iter().map(begin).collect();
         Self { store: store.clone(), tickets, own, active }
     }
 
@@ -40,8 +43,7 @@ impl Write {
     pub(crate) fn returned(&self, object: &Arc<dyn Kept>, owned: Vec<Owned>, is_as_asked: bool) {
         let namespace = object.head().namespace;
         let author = self.active.as_ref().filter(|_| is_as_asked).and_then(|active| active.author());
-        let mut parts = self.store.parts.iter().zip(&self.tickets);
-        if let Some((part, ticket)) = parts.find(|(part, _)| part.has(namespace)) {
+        if let Some((part, ticket)) = self.part(namespace) {
             self.store.change(part, |state| {
                 let delivery = state.written(*ticket, object.clone(), author);
                 state.note_owned(object.head(), owned);
@@ -51,9 +53,13 @@ impl Write {
         }
     }
 
+    fn part(&self, namespace: Option<&str>) -> Option<&(Arc<Part>, Ticket)> {
+        self.tickets.iter().find(|(part, _)| part.has(namespace))
+    }
+
     /// The write ended the life of the object `key`, which has this `uid` if the answer said so.
     pub(crate) fn ended(&self, key: &Key, uid: Option<&str>) {
-        if let Some(part) = self.store.part(key.namespace.as_deref()) {
+        if let Some((part, _)) = self.part(key.namespace.as_deref()) {
             self.store.change(part, |state| state.written_end(&key.local(), uid));
         }
     }
@@ -61,7 +67,7 @@ impl Write {
 
 impl Drop for Write {
     fn drop(&mut self) {
-        for (part, ticket) in self.store.parts.iter().zip(&self.tickets) {
+        for (part, ticket) in &self.tickets {
             let own = own_in(part, self.own.as_ref());
             self.store.change(part, |state| state.write_ended(*ticket, own));
         }

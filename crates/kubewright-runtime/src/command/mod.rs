@@ -80,7 +80,7 @@ pub use self::{
 };
 pub use crate::logging::LogFormat;
 use crate::{
-    Controller, Defaults, Error, Manager,
+    Controller, Defaults, Error, Manager, Namespaces,
     logging::{self, OwnLayer},
     rbac::Rights,
     signals,
@@ -136,6 +136,7 @@ pub struct Operator {
     sharded: bool,
     logs: Logs,
     defaults: Defaults,
+    namespaces: Option<Namespaces>,
     rights: Rights,
     objects: Vec<DynamicObject>,
     #[cfg(feature = "webhook")]
@@ -162,6 +163,7 @@ impl Operator {
             sharded: false,
             logs: Logs::default(),
             defaults: Defaults::new(),
+            namespaces: None,
             rights: Rights::default(),
             objects: Vec::new(),
             #[cfg(feature = "webhook")]
@@ -276,6 +278,14 @@ impl Operator {
         self
     }
 
+    /// Looks only at the namespaces that are in this set at the time: see [`Manager::follow_namespaces`]. Its rights, as in `manifests`, are
+    /// cluster-wide, as nobody knows which there will be; `--namespaces` is refused.
+    #[must_use]
+    pub fn follow_namespaces(mut self, namespaces: &Namespaces) -> Self {
+        self.namespaces = Some(namespaces.clone());
+        self
+    }
+
     /// Rights that no controller declares.
     #[must_use]
     pub fn may(mut self, rights: Rights) -> Self {
@@ -313,6 +323,17 @@ impl Operator {
         controllers.extend(self.made_with_settings().into_iter().filter_map(Result::ok));
         controllers.extend(self.made_nowhere().unwrap_or_default());
         controllers
+    }
+
+    /// An error if it is told which namespaces to look at and follows some itself.
+    fn check_namespaces(&self, told: &[String]) -> Result<(), Error> {
+        if told.is_empty() || self.namespaces.is_none() {
+            return Ok(());
+        }
+        Err(Error::Misconfigured(format!(
+            "{} follows namespaces that come and go by itself: leave --namespaces out",
+            self.name
+        )))
     }
 
     /// The controllers that are made for a manager, as for one that never runs.

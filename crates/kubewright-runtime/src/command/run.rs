@@ -127,7 +127,11 @@ impl Operator {
         let settings = self.settings()?;
         manager.may(self.rights.clone());
         manager.defaults(self.defaults.clone());
-        manager.watch_namespaces(run.namespaces.iter().cloned());
+        self.check_namespaces(&run.namespaces)?;
+        match &self.namespaces {
+            Some(namespaces) => manager.follow_namespaces(namespaces),
+            None => manager.watch_namespaces(run.namespaces.iter().cloned()),
+        };
         manager.graceful_shutdown(run.graceful_shutdown_timeout);
         if run.leader_elect {
             let namespace = manager.client().default_namespace().to_owned();

@@ -92,6 +92,11 @@ impl Context {
         (Self(self.0.clone(), active, reasons, self.3.clone()), guard)
     }
 
+    /// Whether the controller does not work in the namespace of this key now.
+    pub(crate) fn is_closed_to(&self, key: &Key) -> bool {
+        self.0.sink.open.namespaces.has(key)
+    }
+
     /// The controller's name.
     #[must_use]
     pub fn controller(&self) -> &str {

@@ -7,7 +7,7 @@ use kube::core::Selector;
 use super::{Controller, Last};
 use crate::{
     Index, Object,
-    cache::{Project, ScopeRequest},
+    cache::{Project, Reach, ScopeRequest},
     metrics::ObjectGauge,
 };
 
@@ -33,7 +33,8 @@ impl Controller {
     pub fn in_namespaces<N: Into<String>>(self, namespaces: impl IntoIterator<Item = N>) -> Self {
         let namespaces: BTreeSet<String> = namespaces.into_iter().map(Into::into).collect();
         let is_empty = namespaces.is_empty();
-        let mut this = self.asked("a list of namespaces", |asked| asked.namespaces = Some(namespaces));
+        let reach = Some(Reach::In(namespaces));
+        let mut this = self.asked("a list of namespaces", |asked| asked.reach = reach);
         if is_empty {
             this.mistakes.push("in_namespaces() names none: name some, or use in_all_namespaces()".into());
         }
@@ -44,7 +45,7 @@ impl Controller {
     /// ClusterRole that this takes.
     #[must_use]
     pub fn in_all_namespaces(self) -> Self {
-        self.asked("a list of namespaces", |asked| asked.namespaces = Some(BTreeSet::new()))
+        self.asked("a list of namespaces", |asked| asked.reach = Some(Reach::Everywhere))
     }
 
     /// Keeps only a part of each object of the last added kind in the cache: `project` takes away what nobody reads.

@@ -4,7 +4,7 @@ mod running;
 #[cfg(test)]
 mod start_tests;
 
-use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
 use kube::Client;
@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Backlog, Cache, Clusters, Controller, Counters, Defaults, Error, LeaderElection, Leadership, Member,
-    Phase, Runnable, Shard, Sharding,
-    cache::Connection,
+    Namespaces, Phase, Runnable, Shard, Sharding,
+    cache::{Connection, Reach},
     health::Checks,
     journal::{Journals, ReconcileRecord},
     metrics::Metrics,
@@ -82,8 +82,8 @@ pub struct Manager {
     counters: Counters,
     metrics: Metrics,
     connection: Connection,
-    /// Which namespaces it looks at; none for all.
-    namespaces: BTreeSet<String>,
+    /// The namespaces that come and go, if it looks at such.
+    follows: Option<Namespaces>,
     replicas: Replicas,
     clusters: Clusters,
     extras: Vec<Extra>,
@@ -143,7 +143,7 @@ impl Manager {
             counters: Counters::default(),
             metrics,
             connection,
-            namespaces: BTreeSet::new(),
+            follows: None,
             replicas: Replicas::Independent,
             clusters,
             extras: Vec::new(),
@@ -247,9 +247,24 @@ impl Manager {
     /// "not there". Kinds without namespaces are watched whole, and so is everything when no namespace is named. Comes
     /// before the controllers. Needs rights in these namespaces alone.
     pub fn watch_namespaces(&mut self, namespaces: impl IntoIterator<Item = String>) -> &mut Self {
-        self.namespaces = namespaces.into_iter().filter(|name| !name.is_empty()).collect();
-        let (here, there) =
-            (self.cache.restrict(self.namespaces.clone()), self.clusters.restrict(&self.namespaces));
+        let namespaces = namespaces.into_iter().filter(|name| !name.is_empty()).collect();
+        self.look_at(&Reach::of(namespaces))
+    }
+
+    /// Looks only at the namespaces that are in this set at the time, in the manager's cluster and in [others](Manager::add_cluster); what
+    /// happens when one comes or goes is told there. Kinds without namespaces are watched whole. Comes before the controllers. Needs rights in these namespaces
+    /// alone.
+    pub fn follow_namespaces(&mut self, namespaces: &Namespaces) -> &mut Self {
+        self.mistakes.extend(namespaces.mistake());
+        self.follows = Some(namespaces.clone());
+        self.look_at(&Reach::Following(namespaces.clone()))
+    }
+
+    fn look_at(&mut self, reach: &Reach) -> &mut Self {
+        if self.follows.is_some() && !matches!(reach, Reach::Following(_)) {
+            self.mistakes.push("a manager that follows namespaces is told which to look at".to_owned());
+        }
+        let (here, there) = (self.cache.restrict(reach.clone()), self.clusters.restrict(reach));
         if !(here && there) {
             self.mistakes.push("the namespaces to look at come before the controllers".to_owned());
         }
@@ -318,6 +333,31 @@ impl Manager {
         let (announce, bound) = Endpoint::announce();
         self.servers.metrics = Some((server, announce));
         bound
+    }
+
+    /// Answers `GET` requests for a path below `/debug/` at the address of the [metrics](Manager::serve_metrics), for those who may `get` that
+    /// non-resource URL: a profiler of the operator's choice, say, or what it knows of its own state. An answer may take its
+    /// time; the handler must not block. A path that is taken is an error of [`Manager::run`].
+    ///
+    /// ```
+    /// # use kubewright_runtime::Manager;
+    /// # fn example(manager: &mut Manager, profile: impl Fn(u64) -> Vec<u8> + Copy + Send + Sync + 'static) {
+    /// // go tool pprof http://127.0.0.1:8080/debug/pprof/profile?seconds=10
+    /// manager.debug_handler("/debug/pprof/profile", move |request| async move {
+    ///     let query = request.uri.query().unwrap_or_default();
+    ///     let seconds = query.strip_prefix("seconds=").and_then(|text| text.parse().ok()).unwrap_or(30).min(60);
+    ///     let taken = tokio::task::spawn_blocking(move || profile(seconds)).await;
+    ///     http::Response::new(taken.unwrap_or_default())
+    /// });
+    /// # }
+    /// ```
+    pub fn debug_handler<F, R>(&mut self, path: impl Into<String>, handler: F) -> &mut Self
+    where
+        F: Fn(http::request::Parts) -> R + Send + Sync + 'static,
+        R: Future<Output = http::Response<Vec<u8>>> + Send + 'static,
+    {
+        self.mistakes.extend(self.servers.debug.add(path.into(), handler).err());
+        self
     }
 
     /// Serves the [checks](Manager::health) while the manager runs, on every replica.

@@ -21,6 +21,7 @@ use crate::{
     dynamic_watches::DynamicWatches,
     events::{EventQueue, EventWriter},
     in_clusters::InClusters,
+    in_namespaces::NamespaceGate,
     replicas::Replicas,
     reporter::report,
     runners::{Extras, Runner, Tasks},
@@ -216,7 +217,8 @@ impl Manager {
         let (in_each, here): (Vec<_>, Vec<_>) =
             controller.kinds.into_iter().partition(|kind| matches!(kind.place(), Place::Members));
         let kinds = Kinds::of(&here, &controller.applied);
-        let connected = here.iter().map(|kind| kind.connect(&self.cache, sink.clone())).collect();
+        let connected: Vec<_> = here.iter().map(|kind| kind.connect(&self.cache, sink.clone())).collect();
+        let in_namespaces = NamespaceGate::kinds(&connected);
         let client = match controller.client {
             None => self.client.clone(),
             Some(client) if self.connection == Connection::Process => client,
@@ -244,6 +246,16 @@ impl Manager {
                 .resync(resync)
                 .cache_sync_timeout(controller.cache_sync_timeout)
                 .writing_events(writer);
+        let gate = NamespaceGate::follow(
+            self.follows.as_ref(),
+            in_namespaces,
+            sink.controller.to_string(),
+            &sink,
+            runner.replays(),
+            &failed,
+            &self.stop,
+        );
+        let runner = runner.in_namespaces(gate);
         self.clusters.follow(Arc::new(InClusters {
             kinds: in_each.into(),
             applied: controller.applied,
@@ -254,6 +266,7 @@ impl Manager {
             layers: controller.client_layers,
             metrics: self.metrics.clone(),
             own: runner.replays(),
+            namespaces: self.follows.clone(),
             failed,
             joined: Mutex::default(),
         }));

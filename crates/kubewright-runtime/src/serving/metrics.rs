@@ -1,4 +1,4 @@
-//! `/metrics`, and `/debug/reconciles` and `/debug/loglevel` beside it.
+//! `/metrics`, and what is below `/debug` beside it.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Tls,
     access::{Access, Guard},
+    debug::DebugHandlers,
     endpoint::{Announce, Endpoint, HttpResponse, Route, text, typed},
 };
 use crate::{
@@ -72,6 +73,7 @@ impl MetricsServer {
         self,
         metrics: Metrics,
         journals: Journals,
+        debug: DebugHandlers,
         client: &Client,
         stop: &CancellationToken,
         announce: Announce,
@@ -79,7 +81,7 @@ impl MetricsServer {
         let tls = self.tls.server_config(&metrics, stop)?;
         let guard = Guard::new(self.access, client.clone());
         let may_change = self.access == Access::Authorized || is_loopback(&self.address);
-        let route = Arc::new(Scrape { metrics, journals, guard, level: logging::level(), may_change });
+        let route = Arc::new(Scrape { metrics, journals, debug, guard, level: logging::level(), may_change });
         Ok(Endpoint { name: "metrics", address: self.address, tls, route, announce })
     }
 }
@@ -87,6 +89,7 @@ impl MetricsServer {
 pub(super) struct Scrape {
     pub(super) metrics: Metrics,
     pub(super) journals: Journals,
+    pub(super) debug: DebugHandlers,
     pub(super) guard: Guard,
     pub(super) level: Option<&'static LogLevel>,
     /// Whether who is admitted may change anything.
@@ -139,7 +142,10 @@ impl Route for Scrape {
                 "/metrics" => typed(StatusCode::OK, TEXT_FORMAT, self.metrics.text()),
                 "/debug/reconciles" => typed(StatusCode::OK, "application/json", self.journals.json()),
                 "/debug/loglevel" => self.log_level(request),
-                _ => text(StatusCode::NOT_FOUND, "404 page not found\n"),
+                _ => match self.debug.answer(request).await {
+                    Some(answer) => answer,
+                    None => text(StatusCode::NOT_FOUND, "404 page not found\n"),
+                },
             }
         }
         .boxed()

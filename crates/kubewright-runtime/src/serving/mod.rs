@@ -5,6 +5,7 @@
 //! can bring down nothing but the endpoint.
 
 mod access;
+mod debug;
 mod endpoint;
 mod health;
 mod metrics;
@@ -15,11 +16,11 @@ mod tls;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::endpoint::Endpoint;
 #[cfg(feature = "webhook")]
 pub(crate) use self::endpoint::whole;
 use self::endpoint::{Announce, Listening};
 pub use self::{access::Access, endpoint::Bound, health::HealthServer, metrics::MetricsServer, tls::Tls};
+pub(crate) use self::{debug::DebugHandlers, endpoint::Endpoint};
 use crate::{Error, health::Checks, journal::Journals, metrics::Metrics};
 
 /// What a manager serves.
@@ -27,6 +28,8 @@ use crate::{Error, health::Checks, journal::Journals, metrics::Metrics};
 pub(crate) struct Servers {
     pub(crate) metrics: Option<(MetricsServer, Announce)>,
     pub(crate) health: Option<(HealthServer, Announce)>,
+    /// Beside the metrics.
+    pub(crate) debug: DebugHandlers,
     pub(crate) alive: Checks,
     pub(crate) ready: Checks,
 }
@@ -45,7 +48,8 @@ impl Servers {
             listening.push(server.endpoint(self.alive, self.ready, announce).bind().await?);
         }
         if let Some((server, announce)) = self.metrics {
-            let endpoint = server.endpoint(metrics.clone(), journals.clone(), client, stop, announce)?;
+            let endpoint =
+                server.endpoint(metrics.clone(), journals.clone(), self.debug, client, stop, announce)?;
             listening.push(endpoint.bind().await?);
         }
         Ok(listening)

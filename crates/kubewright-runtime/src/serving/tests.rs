@@ -14,6 +14,7 @@ use tracing_subscriber::Registry;
 use super::{
     Access, HealthServer, MetricsServer, Servers, Tls,
     access::Guard,
+    debug::DebugHandlers,
     endpoint::{Endpoint, HttpResponse, respond},
     health::Health,
     metrics::{Scrape, is_loopback},
@@ -77,7 +78,8 @@ async fn read(answer: HttpResponse) -> (u16, String) {
 
 fn scrape(access: Access, client: Client) -> Scrape {
     let (metrics, journals, guard) = (Metrics::new(), Journals::default(), Guard::new(access, client));
-    Scrape { metrics, journals, guard, level: None, may_change: access == Access::Authorized }
+    let (debug, may_change) = (DebugHandlers::default(), access == Access::Authorized);
+    Scrape { metrics, journals, debug, guard, level: None, may_change }
 }
 
 /// A log level that nothing is logged by.
@@ -184,6 +186,35 @@ async fn what_controllers_did_last_is_told_to_who_may_see_it() {
     let told: Value = serde_json::from_str(&text).expect("JSON");
     let of_web = json!({"controller": "web", "waiting": 0, "failing": [], "reconciles": []});
     assert_eq!((status, told), (200, json!({"controllers": [of_web]})));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operators_own_handlers_are_for_those_who_may_see_them() {
+    let own = |debug: &mut DebugHandlers| {
+        let told =
+            |request: Parts| async move { Response::new(request.uri.query().unwrap_or("none").into()) };
+        debug.add("/debug/own".to_owned(), told).expect("the path is free");
+        let taken = debug.add("/debug/own".to_owned(), told).expect_err("it is not free any more");
+        assert!(taken.contains("there is a handler of /debug/own already"), "{taken}");
+        assert!(debug.add("/debug/loglevel".to_owned(), told).is_err());
+        for path in ["/own", "/debug", "/metrics", "/debug/a?b"] {
+            let wrong = debug.add(path.to_owned(), told).expect_err("no path of a handler");
+            assert!(wrong.contains("is one below /debug/"), "{wrong}");
+        }
+        let broken = |_: Parts| async { panic!("broken") };
+        debug.add("/debug/broken".to_owned(), broken).expect("the path is free");
+    };
+    let (client, _) = reviewer();
+    let mut guarded = scrape(Access::Authorized, client.clone());
+    own(&mut guarded.debug);
+    assert_eq!(read(respond(&guarded, &request("/debug/own", None)).await).await.0, 401);
+    assert_eq!(read(respond(&guarded, &request("/debug/own", Some("reader"))).await).await.0, 403);
+    let mut open = scrape(Access::Everybody, client);
+    own(&mut open.debug);
+    let ask = async |path| read(respond(&open, &request(path, None)).await).await;
+    assert_eq!(ask("/debug/own?a=b").await, (200, "a=b".to_owned()));
+    assert_eq!(ask("/debug/broken").await, (500, "the handler panicked\n".to_owned()));
+    assert_eq!(ask("/debug/other").await.0, 404);
 }
 
 #[tokio::test(start_paused = true)]

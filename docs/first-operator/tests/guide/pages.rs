@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, fs, path::Path, sync::Arc, time::Duration};
 
 use futures::Stream;
-use http::Method;
+use http::{Method, Response};
 use k8s_openapi::{
     api::{
         apps::v1::Deployment,
@@ -20,8 +20,8 @@ use kube::{
 };
 use kubewright::{
     CancellationToken, ClientLayer, Clusters, Context, Controller, Defaults, DeleteParams, Desired, Error,
-    ErrorPolicy, EventType, Index, JsonPatch, Key, LeaderElection, ListOptions, Manager, NewEvent, Object,
-    Outcome, Phase, Reconciler, Selector, ValidationDirective, World,
+    ErrorPolicy, EventType, Index, JsonPatch, Key, LeaderElection, ListOptions, Manager, Namespaces,
+    NewEvent, Object, Outcome, Phase, Reconciler, Selector, ValidationDirective, World,
     command::{self, Operator},
     conditions::{self, NewCondition, Status},
     predicate::{Predicate, generation_changed, labels_changed},
@@ -49,6 +49,21 @@ mod production {
             .controller(controller) // a function that makes a Controller; any number
             .main()
             .await
+    }
+
+    fn profile_for_30_seconds() -> Vec<u8> {
+        Vec::new()
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a program that runs for real")]
+    fn profiled() -> Operator {
+        Operator::new("clouds", "1.0.0").setup(|manager| {
+            manager.debug_handler("/debug/pprof/profile", |_request| async {
+                let taken = tokio::task::spawn_blocking(profile_for_30_seconds).await;
+                Response::new(taken.unwrap_or_default())
+            });
+            Ok(())
+        })
     }
 
     #[expect(unused_variables, reason = "so the page says where they come from")]
@@ -285,6 +300,8 @@ mod clusters {
 
     struct Copier;
     struct Spreader;
+    struct Teams(Namespaces);
+    struct Maps;
 
     async fn follow_fleet(_clusters: Clusters, _stop: CancellationToken) -> Result<(), Error> {
         Ok(())
@@ -318,6 +335,29 @@ mod clusters {
             things.patch(key, json!({"status": {"ready": true}})).subresource("status").await?;
             let watching = things.watch(|thing: &DynamicObject| vec![Key::of(thing)]); // until it is dropped
             drop((stored, watching));
+            Ok(Outcome::Done)
+        }
+    }
+
+    fn teams(manager: &mut Manager) {
+        let namespaces = Namespaces::new(["shop"]);
+        manager.follow_namespaces(&namespaces);
+        manager.add(Controller::new("teams", Teams(namespaces.clone())).for_kind::<Namespace>());
+        manager.add(Controller::new("maps", Maps).for_kind::<ConfigMap>());
+    }
+
+    impl Reconciler for Teams {
+        async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
+            match ctx.get::<Namespace>(key) {
+                Some(_) => self.0.add(&key.name)?,
+                None => self.0.remove(&key.name),
+            };
+            Ok(Outcome::Done)
+        }
+    }
+
+    impl Reconciler for Maps {
+        async fn reconcile(&self, _: &Context, _: &Key) -> Result<Outcome, Error> {
             Ok(Outcome::Done)
         }
     }

@@ -103,6 +103,7 @@ impl Operator {
     /// [`Error::Misconfigured`] when the operator's name is no name of objects, or it is put together wrongly.
     pub fn manifests(&self, installation: &Installation) -> Result<Vec<DynamicObject>, Error> {
         self.check()?;
+        self.check_namespaces(&installation.namespaces)?;
         let layout = Layout::new(self, installation)?;
         if installation.further_cluster {
             return self.in_further_cluster(&layout);
