@@ -18,6 +18,8 @@ mod crds;
 mod differ;
 mod dist;
 mod envtest;
+#[cfg(test)]
+mod features;
 mod golden;
 mod kubectl;
 mod openstack;
