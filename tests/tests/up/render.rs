@@ -1,4 +1,4 @@
-//! `kubewright render --golden` on an operator in Go (`tests/envtest-go/press`).
+//! `kubewright render --golden` on an operator in Go (`tests/envtest-go/press`), and on our own.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -36,4 +36,35 @@ fn golden_files_of_samples_are_written_and_a_program_that_makes_something_else_f
     assert_eq!(bug.status.code(), Some(1), "{bug:?}");
     let told = said(&bug);
     assert!(told.contains("page.yaml: differs") && told.contains("-  ownerReferences:"), "{told}");
+}
+
+/// Our operators that make something of their samples at once: their folders, and their programs.
+const OPERATORS: [(&str, &str); 3] =
+    [("app-service", "app-service"), ("memcached", "memcached-operator"), ("whitelist", "whitelist")];
+
+/// Written by `kubewright render --golden golden --write` in the folder of each.
+#[test]
+#[ignore = "needs the built command: cargo xtask test"]
+fn our_operators_make_of_their_samples_what_their_golden_files_say() {
+    let kubewright = needed("KUBEWRIGHT");
+    let operators = PathBuf::from(env!("CARGO_MANIFEST_DIR")).with_file_name("operators");
+    for (folder, program) in OPERATORS {
+        let (folder, program) = (operators.join(folder), kubewright.with_file_name(program));
+        let manifests = std::env::temp_dir()
+            .join(format!("{}-{}.yaml", folder.display(), std::process::id()).replace('/', "-"));
+        let printed = Command::new(&program).arg("manifests").output().expect("its manifests");
+        std::fs::write(&manifests, printed.stdout).expect("a temporary file");
+        let mut render = Command::new(&kubewright);
+        render.arg("render").arg("-f").arg(folder.join("config/samples")).arg("--manifests").arg(&manifests);
+        let same = render.arg("--golden").arg(folder.join("golden")).arg("--").arg(&program).output();
+        let _ = std::fs::remove_file(&manifests);
+        let same = same.expect("it runs");
+        let told = String::from_utf8_lossy(&same.stdout);
+        assert!(
+            same.status.success(),
+            "{}: {told}{}",
+            folder.display(),
+            String::from_utf8_lossy(&same.stderr)
+        );
+    }
 }

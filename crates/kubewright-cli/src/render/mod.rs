@@ -196,6 +196,12 @@ pub(crate) async fn render(args: &RenderArgs) -> anyhow::Result<ExitCode> {
     let given = manifests::read(&places)?;
     let Operator { needed, command, .. } = sources::operator(&args.manifests, &args.program, &args.project)?;
     let rendered = args.wanted.rendered(&Inputs { needed, given }, &command).await?;
+    if rendered.is_empty() {
+        let _ = writeln!(
+            io::stderr(),
+            "nothing was made: no object that the program wrote is there (--status prints those that it was given)"
+        );
+    }
     print(&stable::yaml(&rendered)?)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -223,7 +229,7 @@ async fn golden(args: &RenderArgs, folder: &Path, places: &[PathBuf]) -> anyhow:
     let text = golden::differences(folder, &kept, &made, printer::shows_colours(&io::stdout()));
     print(&text)?;
     if text.is_empty() {
-        say(format!("{} samples are as in {}", made.len(), folder.display()));
+        say(format!("{0} of {0} samples as in {1}", made.len(), folder.display()));
     }
     Ok(ExitCode::from(u8::from(!text.is_empty())))
 }

@@ -1,5 +1,6 @@
 //! The operator of a custom kind: whether it runs, leads, may do what it wants, and what it says of its reconciles.
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::cause::Cause;
@@ -8,6 +9,9 @@ use crate::object::Object;
 use crate::picture::Picture;
 use crate::report::Finding;
 use crate::text::{ago, few, in_namespace, one_line};
+
+/// How long ago a status was written at most by an operator that is there.
+const LATELY: SignedDuration = SignedDuration::from_mins(10);
 
 /// The definition of an object's kind.
 pub(super) fn definition<'a>(picture: &'a Picture, object: &Object) -> Option<&'a Object> {
@@ -37,7 +41,9 @@ pub(super) fn find(picture: &Picture, object: &Object) -> Vec<Finding> {
     let programs = programs(picture, &accounts);
     let mut found: Vec<Finding> = rights(picture, &accounts).into_iter().collect();
     if programs.is_empty() {
-        found.push(missing(object, &accounts));
+        if !is_looked_after(picture, object) {
+            found.push(missing(object, &accounts));
+        }
         return found;
     }
     for program in &programs {
@@ -48,6 +54,13 @@ pub(super) fn find(picture: &Picture, object: &Object) -> Vec<Finding> {
         found.extend(lease(picture, place));
     }
     found
+}
+
+/// Whether somebody has written the object's status lately: its operator runs, on somebody's machine or within the program of the cluster.
+fn is_looked_after(picture: &Picture, object: &Object) -> bool {
+    let statuses = object.list("/metadata/managedFields").filter(|entry| entry["subresource"] == "status");
+    let times = statuses.filter_map(|entry| entry["time"].as_str()?.parse::<Timestamp>().ok());
+    times.into_iter().any(|time| picture.now.duration_since(time) < LATELY)
 }
 
 fn missing(object: &Object, accounts: &[(String, String)]) -> Finding {

@@ -72,6 +72,17 @@ async fn an_object_that_nobody_reconciles_says_that_no_operator_is_there() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_operator_that_wrote_the_status_lately_is_not_missed_wherever_it_runs() {
+    let (lab, made) = with_bucket().await;
+    let condition = json!({"type": "Ready", "status": "False", "reason": "NoPods", "message": "0 of 1 pods"});
+    lab.set_status(&made, json!({"conditions": [condition], "observedGeneration": 1})).await;
+    let is_missed = async || found(&lab.why("bk/b").await.object, Cause::OperatorMissing).is_some();
+    assert!(!is_missed().await);
+    lab.pass(601).await;
+    assert!(is_missed().await);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_operator_that_does_not_run_is_found_by_the_rights_it_has() {
     let (lab, _) = with_bucket().await;
     operator(&lab, json!({"kubewright.dev/waiting": "ErrImagePull"})).await;
