@@ -23,6 +23,11 @@ impl Member {
         let written = std::mem::replace(next, current.clone());
         object::copy_meta(next, &written, "managedFields");
         copy_metadata(next, &written, self.metadata());
+        // Where metadata is written as it comes, that an object is to go is compared, and refused.
+        let is_to_go = |object: &Value| !object::meta_text(object, "deletionTimestamp").is_empty();
+        if matches!(self, Self::Approval | Self::Finalizers) && is_to_go(&written) && !is_to_go(current) {
+            object::copy_meta(next, &written, "deletionTimestamp");
+        }
         let (outer, inner) = match self {
             Self::Approval => ("status", "conditions"),
             Self::Finalizers => ("spec", "finalizers"),

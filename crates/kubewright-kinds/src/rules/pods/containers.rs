@@ -20,7 +20,10 @@ pub(super) fn check(list: &At<'_>, pod: &PodParts<'_>, errors: &mut Errors) {
     let mut names = BTreeSet::new();
     for container in list.items() {
         check_common(&container, pod, errors);
-        check_new_name(&container, &mut names, errors);
+        let name = container.get("name");
+        if !names.insert(name.text()) {
+            errors.push(kubewright_meta::FieldError::duplicate(&name.path, name.text()));
+        }
         let lifecycle = container.get("lifecycle");
         handlers::check_lifecycle(&lifecycle, pod.grace, pod.os, errors);
         handlers::check_probes(&container, pod.grace, errors);
@@ -39,7 +42,13 @@ pub(super) fn check_init(list: &At<'_>, pod: &PodParts<'_>, errors: &mut Errors)
         } else if !container.get("restartPolicyRules").is_empty() {
             errors.required(&container.get("restartPolicy"), RULES_ALONE);
         }
-        check_new_name(&container, &mut names, errors);
+        // Those without a name meet a container without one, but not each other.
+        let name = container.get("name");
+        if names.contains(name.text()) {
+            errors.push(kubewright_meta::FieldError::duplicate(&name.path, name.text()));
+        } else if !name.is_empty() {
+            names.insert(name.text());
+        }
         check_host_ports(std::iter::once(container.clone()), errors);
         let sidecar = container.get("restartPolicy").text() == "Always";
         if sidecar {
@@ -62,6 +71,19 @@ pub(super) fn check_init(list: &At<'_>, pod: &PodParts<'_>, errors: &mut Errors)
     }
 }
 
+/// What an ephemeral container does not have of a container, in the order of Go's fields (`allowedEphemeralContainerFields`).
+const UNSUITABLE_FOR_EPHEMERAL: &[&str] = &[
+    "ports",
+    "resources",
+    "resizePolicy",
+    "restartPolicy",
+    "restartPolicyRules",
+    "livenessProbe",
+    "readinessProbe",
+    "startupProbe",
+    "lifecycle",
+];
+
 /// `ephemeralContainers` (`validateEphemeralContainers`).
 pub(super) fn check_ephemeral(list: &At<'_>, init: &At<'_>, pod: &PodParts<'_>, errors: &mut Errors) {
     let others: BTreeSet<&str> = pod
@@ -76,16 +98,18 @@ pub(super) fn check_ephemeral(list: &At<'_>, init: &At<'_>, pod: &PodParts<'_>, 
         check_image_spaces(&container, errors);
         let name = container.get("name");
         if !names.insert(name.text()) {
-            errors.duplicate(&name);
+            errors.push(kubewright_meta::FieldError::duplicate(&name.path, name.text()));
         }
         let target = container.get("targetContainerName");
         if !target.is_empty() && !others.contains(target.text()) {
             errors.not_found(&target);
         }
-        let unsuitable =
-            ["ports", "resources", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle"];
-        for at in unsuitable.iter().map(|field| container.get(field)).filter(|at| !at.is_empty()) {
-            errors.forbidden(&at, "cannot be set for an Ephemeral Container");
+        for field in UNSUITABLE_FOR_EPHEMERAL {
+            let at = container.get(field);
+            // Of a structure that is no pointer only what is in it tells that it was set.
+            if at.is_set() && (*field != "resources" || !at.is_empty()) {
+                errors.forbidden(&at, "cannot be set for an Ephemeral Container");
+            }
         }
         for mount in container.get("volumeMounts").items() {
             for at in ["subPath", "subPathExpr"].map(|field| mount.get(field)) {
@@ -118,13 +142,6 @@ fn check_common(container: &At<'_>, pod: &PodParts<'_>, errors: &mut Errors) {
     resources::check_container(&container.get("resources"), &pod.claims, errors);
     check_resize(&container.get("resizePolicy"), pod, errors);
     security::check_container(&container.get("securityContext"), pod.host_users, errors);
-}
-
-fn check_new_name<'a>(container: &At<'a>, names: &mut BTreeSet<&'a str>, errors: &mut Errors) {
-    let name = container.get("name");
-    if !name.is_empty() && !names.insert(name.text()) {
-        errors.duplicate(&name);
-    }
 }
 
 fn check_ports(ports: &At<'_>, errors: &mut Errors) {

@@ -387,6 +387,36 @@ fn ephemeral_containers_are_added_and_stay() {
 }
 
 #[test]
+fn containers_without_a_name_are_alike_and_init_containers_are_like_containers() {
+    let of = |spec: Value| refused(POD, &json!({"spec": spec}));
+    let nameless = json!({"image": "a"});
+    let twice = of(json!({"containers": [nameless, nameless]}));
+    assert!(twice.contains(&"spec.containers[1].name: Duplicate value: \"\"".to_owned()), "{twice:?}");
+    let init =
+        of(json!({"containers": [{"name": "a", "image": "a"}], "initContainers": [nameless, nameless]}));
+    assert!(!init.iter().any(|message| message.contains("Duplicate")), "{init:?}");
+    let both = of(json!({"containers": [nameless], "initContainers": [nameless]}));
+    assert!(both.contains(&"spec.initContainers[0].name: Duplicate value: \"\"".to_owned()), "{both:?}");
+}
+
+#[test]
+fn an_ephemeral_container_has_nothing_that_restarts_or_probes() {
+    let mut old = made(POD, &of(POD));
+    old["spec"]["ephemeralContainers"] = json!([]);
+    let added = json!([{"name": "dbg", "image": "busybox", "imagePullPolicy": "Always", "terminationMessagePolicy": "File",
+        "resources": {}, "resizePolicy": [], "restartPolicy": "Never", "livenessProbe": {"tcpSocket": {"port": 80}}}]);
+    let told =
+        messages(&pods::validate_ephemeral_containers(&with(&old, "/spec/ephemeralContainers", added), &old));
+    let forbidden: Vec<_> = told
+        .iter()
+        .filter_map(|message| {
+            message.strip_suffix(": Forbidden: cannot be set for an Ephemeral Container")?.rsplit('.').next()
+        })
+        .collect();
+    assert_eq!(forbidden, ["resizePolicy", "restartPolicy", "livenessProbe"], "{told:?}");
+}
+
+#[test]
 fn a_binding_names_a_node() {
     assert!(pods::validate_binding(&json!({"target": {"kind": "Node", "name": "n"}})).is_empty());
     assert_eq!(
