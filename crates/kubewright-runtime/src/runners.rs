@@ -25,13 +25,13 @@ use tokio_util::{
 };
 
 use crate::{
-    Cache, Error, Key,
+    Cache, Error, Key, Namespaces,
     events::EventWriter,
     in_namespaces::NamespaceGate,
     leader::Term,
     runnable::Extra,
     shard::Keys,
-    source::{self, Awaited, Connected, Replay},
+    source::{self, Awaited, Connected, InNamespace, Replay, Sink},
     sources::Jitter,
     worker::{Worker, panic_message},
 };
@@ -56,6 +56,8 @@ pub(crate) struct Runner {
     events: Option<EventWriter>,
     /// Read by one task at a time, but by another in every term.
     streams: Vec<Arc<Mutex<BoxStream<'static, Key>>>>,
+    /// What is waited for in a namespace that has come.
+    in_namespaces: Vec<InNamespace>,
     /// Held as long as it follows namespaces that come and go.
     namespaces: Option<Arc<NamespaceGate>>,
     failed: mpsc::Sender<Error>,
@@ -145,6 +147,7 @@ impl Runner {
         failed: mpsc::Sender<Error>,
         stop: CancellationToken,
     ) -> Self {
+        let in_namespaces = NamespaceGate::kinds(&connected);
         let (mut synced, mut waited, mut replays) = (Vec::new(), Vec::new(), Vec::new());
         for Connected { cache, replay, .. } in connected {
             let (wait, filled) = WaitsFor::of(cache);
@@ -168,6 +171,7 @@ impl Runner {
             cache_sync_timeout,
             events,
             streams,
+            in_namespaces,
             namespaces,
             failed,
             stop,
@@ -198,8 +202,10 @@ impl Runner {
     }
 
     /// Follows namespaces that come and go, where there are any.
-    pub(crate) fn in_namespaces(mut self, gate: Option<Arc<NamespaceGate>>) -> Self {
-        self.namespaces = gate;
+    pub(crate) fn following(mut self, namespaces: Option<&Namespaces>, sink: &Sink) -> Self {
+        let (kinds, name) = (std::mem::take(&mut self.in_namespaces), self.name().to_owned());
+        let (replays, failed, stop) = (self.replays(), &self.failed, &self.stop);
+        self.namespaces = NamespaceGate::follow(namespaces, kinds, name, sink, replays, failed, stop);
         self
     }
 

@@ -21,7 +21,6 @@ use crate::{
     dynamic_watches::DynamicWatches,
     events::{EventQueue, EventWriter},
     in_clusters::InClusters,
-    in_namespaces::NamespaceGate,
     replicas::Replicas,
     reporter::report,
     runners::{Extras, Runner, Tasks},
@@ -217,8 +216,7 @@ impl Manager {
         let (in_each, here): (Vec<_>, Vec<_>) =
             controller.kinds.into_iter().partition(|kind| matches!(kind.place(), Place::Members));
         let kinds = Kinds::of(&here, &controller.applied);
-        let connected: Vec<_> = here.iter().map(|kind| kind.connect(&self.cache, sink.clone())).collect();
-        let in_namespaces = NamespaceGate::kinds(&connected);
+        let connected = here.iter().map(|kind| kind.connect(&self.cache, sink.clone())).collect();
         let client = match controller.client {
             None => self.client.clone(),
             Some(client) if self.connection == Connection::Process => client,
@@ -245,17 +243,8 @@ impl Manager {
             Runner::new(worker, concurrency, open, connected, controller.streams, failed.clone(), stop)
                 .resync(resync)
                 .cache_sync_timeout(controller.cache_sync_timeout)
-                .writing_events(writer);
-        let gate = NamespaceGate::follow(
-            self.follows.as_ref(),
-            in_namespaces,
-            sink.controller.to_string(),
-            &sink,
-            runner.replays(),
-            &failed,
-            &self.stop,
-        );
-        let runner = runner.in_namespaces(gate);
+                .writing_events(writer)
+                .following(self.follows.as_ref(), &sink);
         self.clusters.follow(Arc::new(InClusters {
             kinds: in_each.into(),
             applied: controller.applied,

@@ -20,10 +20,7 @@ pub(super) fn check(list: &At<'_>, pod: &PodParts<'_>, errors: &mut Errors) {
     let mut names = BTreeSet::new();
     for container in list.items() {
         check_common(&container, pod, errors);
-        let name = container.get("name");
-        if !names.insert(name.text()) {
-            errors.push(kubewright_meta::FieldError::duplicate(&name.path, name.text()));
-        }
+        check_new_name(&container, &mut names, errors);
         let lifecycle = container.get("lifecycle");
         handlers::check_lifecycle(&lifecycle, pod.grace, pod.os, errors);
         handlers::check_probes(&container, pod.grace, errors);
@@ -96,10 +93,7 @@ pub(super) fn check_ephemeral(list: &At<'_>, init: &At<'_>, pod: &PodParts<'_>, 
     for container in list.items() {
         check_common(&container, pod, errors);
         check_image_spaces(&container, errors);
-        let name = container.get("name");
-        if !names.insert(name.text()) {
-            errors.push(kubewright_meta::FieldError::duplicate(&name.path, name.text()));
-        }
+        check_new_name(&container, &mut names, errors);
         let target = container.get("targetContainerName");
         if !target.is_empty() && !others.contains(target.text()) {
             errors.not_found(&target);
@@ -142,6 +136,14 @@ fn check_common(container: &At<'_>, pod: &PodParts<'_>, errors: &mut Errors) {
     resources::check_container(&container.get("resources"), &pod.claims, errors);
     check_resize(&container.get("resizePolicy"), pod, errors);
     security::check_container(&container.get("securityContext"), pod.host_users, errors);
+}
+
+/// A name that is no other's; not to have one is a name like any other.
+fn check_new_name<'a>(container: &At<'a>, names: &mut BTreeSet<&'a str>, errors: &mut Errors) {
+    let name = container.get("name");
+    if !names.insert(name.text()) {
+        errors.push(kubewright_meta::FieldError::duplicate(&name.path, name.text()));
+    }
 }
 
 fn check_ports(ports: &At<'_>, errors: &mut Errors) {
