@@ -99,10 +99,15 @@ impl Decoder {
         }
     }
 
-    fn remember(&mut self, found: Result<(), String>) {
+    /// Keeps what is wrong for the end, as Go's decoder reads on. What converts an object stops at once.
+    fn remember(&mut self, found: Result<(), String>) -> Result<(), String> {
+        if self.reading.converts {
+            return found;
+        }
         if let (Err(wrong), None) = (found, &self.wrong) {
             self.wrong = Some(wrong);
         }
+        Ok(())
     }
 
     fn plain(&mut self, node: &Node, value: &mut Value) -> Result<(), String> {
@@ -114,7 +119,7 @@ impl Decoder {
                 if node.format.as_deref() == Some("byte") {
                     match scalar::base64(text) {
                         Ok(canonical) => *text = canonical,
-                        Err(wrong) => self.remember(Err(wrong)),
+                        Err(wrong) => self.remember(Err(wrong))?,
                     }
                 }
                 Ok(())
@@ -135,15 +140,14 @@ impl Decoder {
                             }
                             item => Err(self.mismatch(item.unwrap_or(&Value::Null), "uint8")),
                         };
-                        self.remember(found);
+                        self.remember(found)?;
                     }
                 }
                 Ok(())
             }
             (Some(Type::Integer), Value::Number(_)) => {
                 let found = self.integer(node.format.as_deref(), value);
-                self.remember(found);
-                Ok(())
+                self.remember(found)
             }
             (Some(Type::Object), Value::Object(object)) => self.object(node, object),
             (Some(Type::Array), Value::Array(list)) => self.list(node, list),
@@ -154,8 +158,7 @@ impl Decoder {
                     None => go_type(node),
                 };
                 let found = Err(self.mismatch(value, &of));
-                self.remember(found);
-                Ok(())
+                self.remember(found)
             }
         }
     }

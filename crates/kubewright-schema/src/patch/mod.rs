@@ -127,7 +127,9 @@ impl Change {
     #[must_use]
     pub fn quoted(&self, current: &Value) -> Option<String> {
         match &self.kind {
-            ChangeKind::Strategic { patch, .. } => Some(printed::plain(&strategic::left(patch, current))),
+            ChangeKind::Strategic { patch, schema } => {
+                Some(printed::plain(&strategic::left(patch, current, Some(schema.root().target()))))
+            }
             ChangeKind::Json(_) | ChangeKind::Merge(_) => None,
         }
     }

@@ -3,6 +3,7 @@
 //! `$deleteFromPrimitiveList/..`). Only built-in kinds have them: their schemas say how each field is merged.
 
 use std::collections::BTreeSet;
+use std::mem::discriminant;
 
 use kubewright_meta::cost;
 use serde_json::{Map, Value};
@@ -241,13 +242,22 @@ fn without(members: &Map<String, Value>, key: &str) -> Map<String, Value> {
         .collect()
 }
 
-/// A patch as merging leaves it, which messages quote: what is new in the object has lost its nulls.
-pub(super) fn left(patch: &Map<String, Value>, object: &Value) -> Value {
-    let members = patch.iter().map(|(key, value)| {
+/// A patch as merging leaves it, which messages quote: what is new in the object, or of another type there, has lost its nulls;
+/// directives that were followed are gone, and lists that were merged in a given order with them.
+pub(super) fn left(patch: &Map<String, Value>, object: &Value, node: Option<&Node>) -> Value {
+    if patch.contains_key(DIRECTIVE) {
+        return Value::Object(without(patch, DIRECTIVE));
+    }
+    let is_ordered = |key: &str| patch.contains_key(&format!("{ORDER}/{key}"));
+    let kept =
+        patch.iter().filter(|(key, _)| *key != RETAIN_KEYS && !key.starts_with(ORDER) && !is_ordered(key));
+    let members = kept.map(|(key, value)| {
         let value = match (object.get(key), value) {
-            (Some(Value::Object(_)), Value::Object(inner)) => left(inner, &object[key]),
-            (None, value) => super::merge::without_nulls(value),
-            (_, value) => value.clone(),
+            (Some(Value::Object(_)), Value::Object(inner)) if !Strategy::of(node, key).replaces() => {
+                left(inner, &object[key], Strategy::of(node, key).node())
+            }
+            (Some(there), value) if discriminant(there) == discriminant(value) => value.clone(),
+            (_, value) => super::merge::without_nulls(value),
         };
         (key.clone(), value)
     });
@@ -469,5 +479,32 @@ mod tests {
             prop_assert_eq!(among(&others), others.concat());
             prop_assert_eq!(all.len(), new.len() + others.len());
         }
+    }
+
+    #[test]
+    fn a_quoted_patch_has_lost_the_directives_that_were_followed() {
+        let schema =
+            schema(&json!({"list": {"strategy": "merge", "key": "name"}, "whole": {"strategy": "replace"}}));
+        let object = json!({"map": {"a": 1}, "list": [{"name": "a"}], "whole": {}, "text": "x"});
+        let quoted = |patch: Value| left(patch.as_object().unwrap(), &object, Some(&schema));
+        assert_eq!(
+            quoted(
+                json!({"map": {"$retainKeys": ["b"], "b": null}, "new": {"$retainKeys": ["c"], "c": null}})
+            ),
+            json!({"map": {"b": null}, "new": {"$retainKeys": ["c"]}})
+        );
+        assert_eq!(
+            quoted(json!({"$patch": "replace", "map": {"$retainKeys": []}})),
+            json!({"map": {"$retainKeys": []}})
+        );
+        assert_eq!(
+            quoted(json!({"$setElementOrder/list": [{"name": "a"}], "list": [{"name": "a"}]})),
+            json!({})
+        );
+        assert_eq!(
+            quoted(json!({"whole": {"$retainKeys": ["a"]}})),
+            json!({"whole": {"$retainKeys": ["a"]}})
+        );
+        assert_eq!(quoted(json!({"text": {"a": null}})), json!({"text": {}}));
     }
 }
