@@ -54,6 +54,8 @@ pub const ENDPOINT_SLICES: Printer = Printer {
             .collect();
         let shown = |list: &[String]| match list {
             [] => "<unset>".to_owned(),
+            // A port may have neither a number nor a name.
+            [one] if one.is_empty() => "<unset>".to_owned(),
             some => with_more(some, MOST, ","),
         };
         cells![

@@ -424,21 +424,23 @@ impl RequestInfo<'_> {
     pub(super) fn decoded(&self) -> Result<Decoded, ApiError> {
         let kind = self.call.kind;
         let built_in = kind.custom.is_none();
-        self.decoded_as(built_in.then(|| ObjectType::of(&kind.group, &kind.version, &kind.kind)).flatten())
+        let of = built_in.then(|| ObjectType::of(&kind.group, &kind.version, &kind.kind)).flatten();
+        self.decoded_as(of, &kind.kind)
     }
 
     /// The body of a subresource as an object.
     pub(super) fn decoded_of(&self, subresource: &Subresource) -> Result<Decoded, ApiError> {
         match subresource.body_kind() {
-            Some((group, version, kind)) => self.decoded_as(ObjectType::of(group, version, kind)),
+            Some((group, version, kind)) => self.decoded_as(ObjectType::of(group, version, kind), kind),
             None => self.decoded(),
         }
     }
 
-    fn decoded_as(&self, protobuf: Option<ObjectType<'_>>) -> Result<Decoded, ApiError> {
+    /// The body as an object of a type, which is said to be of `kind`.
+    fn decoded_as(&self, protobuf: Option<ObjectType<'_>>, kind: &str) -> Result<Decoded, ApiError> {
         match BodyEncoding::of(self.headers, protobuf)? {
             BodyEncoding::Text(encoding) => body::decode(&self.body, encoding)
-                .map_err(|reason| body::unrecognized(&self.call.kind.kind, &reason, &self.body)),
+                .map_err(|reason| body::unrecognized(kind, &reason, &self.body)),
             BodyEncoding::Protobuf(object) => match object.decode(&self.body) {
                 Ok(value) => Ok(Decoded::of(value)),
                 Err(mistake) => Err(object.refuse(&mistake, &self.body)),

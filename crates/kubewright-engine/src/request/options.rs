@@ -1,17 +1,24 @@
 //! The options of writes (`k8s.io/apimachinery/pkg/apis/meta/v1`: CreateOptions, DeleteOptions, …).
 
+use std::sync::LazyLock;
+
 use http::HeaderMap;
 use http::header::USER_AGENT;
 use kubewright_codec::negotiate::media_type;
 use kubewright_codec::request::Query;
 use kubewright_meta::rules::metadata;
 use kubewright_meta::{ApiError, FieldError};
-use kubewright_schema::patch;
+use kubewright_schema::{Schema, patch};
 use kubewright_spec::Version;
 use serde_json::Value;
 
 use super::body::FieldValidation;
 use super::type_of_body;
+
+/// Options of a deletion, as bodies have them: the type is the same in all versions.
+static DELETE_OPTIONS: LazyLock<Schema> = LazyLock::new(|| {
+    Schema::of_version(Version::DEFAULT, "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions")
+});
 
 /// The most bytes of the name of a manager (`FieldManagerMaxLength`).
 const MANAGER_LIMIT: usize = 128;
@@ -228,39 +235,20 @@ impl DeleteOptions {
         if let Some(why) = type_of_body::of_options(body) {
             return Err(ApiError::bad_request(why));
         }
-        let wrong = |field: &str| {
-            ApiError::bad_request(format!(
-                "DeleteOptions in version \"v1\" cannot be handled as a DeleteOptions: json: cannot unmarshal into Go struct field DeleteOptions.{field}"
-            ))
-        };
-        let text = |value: &Value, field: &str| match value {
-            Value::Null => Ok(None),
-            Value::String(text) => Ok(Some(text.clone())),
-            _ => Err(wrong(field)),
-        };
-        let grace_seconds = match &body["gracePeriodSeconds"] {
-            Value::Null => None,
-            number => Some(number.as_i64().ok_or_else(|| wrong("gracePeriodSeconds"))?),
-        };
-        let dry_runs: Vec<&str> = match &body["dryRun"] {
-            Value::Null => Vec::new(),
-            list => {
-                list.as_array().ok_or_else(|| wrong("dryRun"))?.iter().filter_map(Value::as_str).collect()
-            }
-        };
+        let mut body = body.clone();
+        DELETE_OPTIONS.decode(&mut body).map_err(ApiError::bad_request)?;
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let dry_runs = body["dryRun"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let preconditions = &body["preconditions"];
         let options = Self {
-            dry_run: dry_run(dry_runs.into_iter(), errors),
-            grace_seconds,
+            dry_run: dry_run(dry_runs, errors),
+            grace_seconds: body["gracePeriodSeconds"].as_i64(),
             propagation: None,
-            unread: match &body[UNREAD] {
-                Value::Null => false,
-                flag => flag.as_bool().ok_or_else(|| wrong(UNREAD))?,
-            },
-            uid: text(&preconditions["uid"], "preconditions.uid")?,
-            resource_version: text(&preconditions["resourceVersion"], "preconditions.resourceVersion")?,
+            unread: body[UNREAD] == true,
+            uid: text(&preconditions["uid"]),
+            resource_version: text(&preconditions["resourceVersion"]),
         };
-        let policy = text(&body["propagationPolicy"], "propagationPolicy")?.unwrap_or_default();
+        let policy = text(&body["propagationPolicy"]).unwrap_or_default();
         Ok((options, policy, body["orphanDependents"].as_bool()))
     }
 }

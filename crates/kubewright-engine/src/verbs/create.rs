@@ -21,7 +21,7 @@ use crate::admission::{self, Review};
 use crate::engine::allocate::{self, addresses_of};
 use crate::engine::epochs::Epoch;
 use crate::engine::{Engine, convert};
-use crate::request::place::{check_name, place};
+use crate::request::place::{check_name, place, place_in_namespace};
 use crate::request::{Call, WriteOptions, body, key};
 
 /// How often a generated name is tried (`k8s.io/apiserver/pkg/registry/generic/registry`, `maxNameGenerationCreateAttempts`).
@@ -159,8 +159,8 @@ async fn create_draft(
     warnings: &mut Vec<String>,
 ) -> Result<Bytes, ApiError> {
     admission::mutate(&Review::of_new(engine, call, "", options), &mut draft, warnings).await?;
-    // A webhook may have moved it.
-    place(call, &mut draft)?;
+    // A webhook may have moved it. One that has renamed it decides.
+    place_in_namespace(call, &mut draft)?;
     begin(engine, call, &mut draft);
     let generates = object::name(&draft).is_empty() && !object::meta_text(&draft, "generateName").is_empty();
     let mut attempts = if generates { NAME_ATTEMPTS } else { 1 };

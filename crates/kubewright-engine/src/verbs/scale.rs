@@ -18,7 +18,7 @@ use super::swap::{View, modified, precondition_failed};
 use super::{Written, ownership};
 use crate::engine::Engine;
 use crate::request::body::{of_patch, patched};
-use crate::request::place::check_name;
+use crate::request::place::{check_name, place_in_namespace};
 use crate::request::{Call, WriteOptions};
 
 /// The scale of an object.
@@ -134,8 +134,9 @@ impl View for ScaleWrite<'_> {
         let mut next = match self.step {
             Step::Replace(scale) => scale.clone(),
             Step::Change(change) => {
-                let next = patched(&SCALE, change, &live, self.options.validation, warnings)?;
+                let mut next = patched(&SCALE, change, &live, self.options.validation, warnings)?;
                 check_name(self.call, object::name(&next))?;
+                place_in_namespace(self.call, &mut next)?;
                 next
             }
             Step::Apply(config) => return write.apply(Some(&live), &config.value, self.options.force),

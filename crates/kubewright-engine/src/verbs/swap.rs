@@ -119,7 +119,10 @@ async fn try_swap(
         place_in_namespace(call, &mut next)?;
         check_name(call, object::name(&next))?;
     }
-    let conditional = check_version(call, options, &current, &next, matches!(step, Step::Replace(_)))?;
+    let replaces = matches!(step, Step::Replace(_));
+    if replaces {
+        check_uid(call, options, &current, &next)?;
+    }
     match step {
         Step::Apply(_) => body::default_applied(call.kind, &mut next),
         _ => body::default(call.kind, &mut next),
@@ -132,6 +135,8 @@ async fn try_swap(
     if asks && shown.is_none() {
         admission::mutate(&review, &mut next, warnings).await?;
     }
+    // After who may change the object has seen it (`Store.Update`).
+    let conditional = check_version(call, &current, &next)? && replaces;
     prepare(call.kind, part, &mut next, &current);
     if matches!(part, Part::Main | Part::Status) {
         stamp(engine, call.kind, &mut next, Some(&current));
@@ -302,18 +307,17 @@ fn check(
     Err(ApiError::invalid(kind, object::name(next), &errors))
 }
 
-/// The version and uid that a write names must be the current ones. Returns whether it named a version.
-fn check_version(
-    call: Call<'_>,
-    options: &WriteOptions,
-    current: &Value,
-    next: &Value,
-    replace: bool,
-) -> Result<bool, ApiError> {
+/// The uid that a replacement names must be the current one.
+fn check_uid(call: Call<'_>, options: &WriteOptions, current: &Value, next: &Value) -> Result<(), ApiError> {
     let uid = object::uid(next);
-    if replace && !uid.is_empty() && uid != object::uid(current) {
+    if !uid.is_empty() && uid != object::uid(current) {
         return Err(precondition_failed(call, options.dry_run, "UID", uid, object::uid(current)));
     }
+    Ok(())
+}
+
+/// The version that a write names must be the current one. Returns whether it named one.
+fn check_version(call: Call<'_>, current: &Value, next: &Value) -> Result<bool, ApiError> {
     let version = version_of(next)?;
     if version == 0 {
         if call.kind.behaviour.conditional_update {
@@ -323,7 +327,7 @@ fn check_version(
         return Ok(false);
     }
     let newest = object::resource_version(current).parse::<u64>().unwrap_or_default();
-    if Revision(version) == Revision(newest) { Ok(replace) } else { Err(modified(call)) }
+    if Revision(version) == Revision(newest) { Ok(true) } else { Err(modified(call)) }
 }
 
 /// The resource version that an object names; 0 where it names none.

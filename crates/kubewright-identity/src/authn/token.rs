@@ -213,6 +213,11 @@ fn bind(account: &Object, reference: Option<&BoundObject>, lookup: Lookup<'_>) -
         warnafter: None,
     };
     let Some(asked) = reference else { return Ok(bound) };
+    let is_known =
+        matches!(asked.kind.as_str(), "Pod" | "Secret" | "Node") && !asked.api_version.contains('/');
+    if is_known && asked.name.is_empty() {
+        return Err(ApiError::bad_request("Name parameter required."));
+    }
     let find = |collection: &str, resource: &str, key: &str| {
         read::<Object>(lookup, collection, key)
             .ok_or_else(|| ApiError::not_found_in("", resource, &asked.name))
