@@ -3,6 +3,7 @@
 //	spec key FILE                     makes a private key for the tokens of service accounts
 //	spec fields GROUP/VERSION...      prints the fields of all types of these versions: numbers, names, types (fields.txt)
 //	spec tags GROUP/VERSION...        prints the tags of declarative validation in their sources (tags.txt)
+//	spec structs FOLDER TYPE...       prints the internal types that these are made of, from the sources of Kubernetes (structs.txt)
 //	spec ask ADDRESS TOKEN FOLDER     keeps what a server says of itself, as it says it, in the folder
 package main
 
@@ -30,6 +31,8 @@ func run(arguments []string) error {
 		return printFields(typesOf(rest))
 	case "tags":
 		return printTags(typesOf(rest))
+	case "structs":
+		return printStructs(rest[0], rest[1:])
 	case "ask":
 		if len(rest) != 3 {
 			return fmt.Errorf("ask takes an address, a token and a folder")

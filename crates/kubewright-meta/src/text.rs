@@ -2,6 +2,8 @@
 //!
 //! Every function returns what is wrong, one sentence each, and nothing for a good text.
 
+use std::net::{IpAddr, Ipv4Addr};
+
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const LABEL_1035: &str = "[a-z]([-a-z0-9]*[a-z0-9])?";
 const SUBDOMAIN: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
@@ -267,17 +269,28 @@ pub fn percent(text: &str) -> Vec<String> {
 
 /// An IP address, IPv4 or IPv6.
 pub fn ip(text: &str) -> Vec<String> {
-    if text.parse::<std::net::IpAddr>().is_ok() {
+    if text.parse::<IpAddr>().is_ok() {
         return Vec::new();
     }
     vec!["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)".to_owned()]
 }
 
-/// An IP address as Kubernetes writes it.
+/// An IP address as Kubernetes writes it, as new fields and names have it (`IsValidIP`).
 pub fn canonical_ip(text: &str) -> Vec<String> {
-    match text.parse::<std::net::IpAddr>() {
+    let without_zeros = || {
+        let octets = text.split('.').map(|octet| match octet.trim_start_matches('0') {
+            "" if !octet.is_empty() => "0",
+            digits => digits,
+        });
+        octets.collect::<Vec<_>>().join(".")
+    };
+    match text.parse::<IpAddr>() {
+        Ok(IpAddr::V6(address)) if address.to_ipv4_mapped().is_some() => {
+            vec!["must not be an IPv4-mapped IPv6 address".to_owned()]
+        }
         Ok(address) if address.to_string() == text => Vec::new(),
         Ok(address) => vec![format!("must be in canonical form (\"{address}\")")],
+        Err(_) if without_zeros().parse::<Ipv4Addr>().is_ok() => vec!["must not have leading 0s".to_owned()],
         Err(_) => ip(text),
     }
 }
@@ -291,9 +304,9 @@ pub fn cidr(text: &str) -> Vec<String> {
 }
 
 /// The address and the length of the prefix of a [`cidr`].
-pub fn parse_cidr(text: &str) -> Option<(std::net::IpAddr, u8)> {
+pub fn parse_cidr(text: &str) -> Option<(IpAddr, u8)> {
     let (address, length) = text.split_once('/')?;
-    let address: std::net::IpAddr = address.parse().ok()?;
+    let address: IpAddr = address.parse().ok()?;
     let digits = !length.is_empty() && length.bytes().all(|byte| byte.is_ascii_digit());
     let length: u8 = length.parse().ok().filter(|_| digits)?;
     let limit = if address.is_ipv4() { 32 } else { 128 };

@@ -7,10 +7,12 @@ mod columns;
 mod fields;
 mod gates;
 mod resources;
+mod structs;
 mod version;
 
 pub use columns::{Column, columns_of};
 pub use fields::{Field, fields_of, types};
 pub use gates::{Gate, Stage, gate, has_feature, is_gate};
 pub use resources::is_served;
+pub use structs::{StructField, struct_fields};
 pub use version::{Tables, Version};

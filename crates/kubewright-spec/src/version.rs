@@ -23,6 +23,8 @@ pub struct Tables {
     pub facts: &'static str,
     /// `fields.txt`: a section for each type, a line for each field ([`crate::fields_of`] reads it).
     pub fields: &'static str,
+    /// `structs.txt`: a section for each internal struct, a line for each field ([`crate::struct_fields`] reads it).
+    pub structs: &'static str,
     /// `tags.txt`: the tags of declarative validation.
     pub tags: &'static str,
     /// `resources.txt`: a section for each group and version, a line for each resource, in the order of discovery.
@@ -41,6 +43,7 @@ macro_rules! tables {
             definitions: include_str!(concat!("../spec/", $folder, "/definitions.txt")),
             facts: include_str!(concat!("../spec/", $folder, "/facts.txt")),
             fields: include_str!(concat!("../spec/", $folder, "/fields.txt")),
+            structs: include_str!(concat!("../spec/", $folder, "/structs.txt")),
             tags: include_str!(concat!("../spec/", $folder, "/tags.txt")),
             resources: include_str!(concat!("../spec/", $folder, "/resources.txt")),
             columns: include_str!(concat!("../spec/", $folder, "/columns.txt")),
@@ -141,6 +144,7 @@ mod tests {
                 tables.definitions,
                 tables.facts,
                 tables.fields,
+                tables.structs,
                 tables.tags,
                 tables.resources,
                 tables.columns,

@@ -158,6 +158,10 @@ fn make(asked: &Asked) -> Result<Tables> {
         ("definitions.txt", head("the types of OpenAPI, without what facts.txt says.") + &types.definitions),
         ("facts.txt", head("how lists and maps merge, enumerations, defaults.") + &types.facts),
         ("fields.txt", head("the fields of the Go types.") + FIELDS_HEAD + &asked.text("fields.txt")?),
+        (
+            "structs.txt",
+            head("internal structs that messages show.") + STRUCTS_HEAD + &asked.text("structs.txt")?,
+        ),
         ("tags.txt", head("the tags of declarative validation.") + &asked.text("tags.txt")?),
         ("columns.txt", head("the columns of tables.") + &columns::write(&answers)?),
         ("roles.txt", head("the roles and bindings of a new cluster.") + &roles::write(&roles)?),
@@ -179,6 +183,14 @@ const FIELDS_HEAD: &str = "\
 #   time, microtime, quantity, intstr, json, schema-or-bool, schema-or-list, schema-or-strings.
 # Then \"?\" a pointer; \"!\" written although it is empty (no `omitempty`, or a struct, which that does not omit).
 # Last, where the type is no struct and has a name in Go, or is made of such: that name, as Go's messages tell it.
+";
+
+const STRUCTS_HEAD: &str = "\
+#
+# [group.Type]
+# Name name type   in the order of the type: its name in Go, or \".\" where the type is inlined; its name in JSON of the published type
+#
+# Types: those of fields.txt, all with the group or package before the name; \"*\" a pointer.
 ";
 
 /// Reads one file of a folder of tables.

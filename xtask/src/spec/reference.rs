@@ -15,6 +15,23 @@ use crate::run::{run, target, workspace};
 /// The modules whose types are read, of the same release as the server.
 const MODULES: [&str; 5] = ["api", "apiextensions-apiserver", "apimachinery", "client-go", "kube-aggregator"];
 
+/// The internal types that messages show, which the structs are read from.
+const STRUCTS: [&str; 13] = [
+    "admissionregistration.AuditAnnotation",
+    "apps.DaemonSetUpdateStrategy",
+    "apps.DeploymentStrategy",
+    "apps.StatefulSetUpdateStrategy",
+    "batch.PodFailurePolicy",
+    "batch.SuccessPolicy",
+    "core.HostIP",
+    "core.PersistentVolumeClaimSpec",
+    "core.PersistentVolumeSource",
+    "core.PodIP",
+    "core.PodSpec",
+    "core.PodTemplateSpec",
+    "storage.VolumeAttachmentSpec",
+];
+
 /// What a release said: files in a folder.
 pub(super) struct Asked {
     pub(super) release: String,
@@ -93,9 +110,12 @@ pub(super) fn ask(release: &str) -> Result<Asked> {
         run(Command::new(&reader).args(["ask", address, token]).arg(&asked.folder))
     })?;
     let versions = super::resources::versions(&asked.json("api.json")?, &asked.json("apis.json")?);
-    for what in ["fields", "tags"] {
-        let output =
-            Command::new(&reader).arg(what).args(&versions).current_dir(home.join("reader")).output()?;
+    let module = home.join("reader");
+    let sources = download(&module, release)?["Dir"].as_str().map(str::to_owned);
+    let sources = sources.with_context(|| format!("go says no folder of release {release}"))?;
+    let structs: Vec<String> = [sources].into_iter().chain(STRUCTS.map(str::to_owned)).collect();
+    for (what, of) in [("fields", &versions), ("tags", &versions), ("structs", &structs)] {
+        let output = Command::new(&reader).arg(what).args(of).current_dir(&module).output()?;
         if !output.status.success() {
             bail!("cannot read the {what}: {}", String::from_utf8_lossy(&output.stderr));
         }
@@ -190,14 +210,19 @@ fn build(release: &str, home: &Path, programs: &Path) -> Result<()> {
 
 /// The module file of the release.
 fn published(folder: &Path, release: &str) -> Result<String> {
+    let said = download(folder, release)?;
+    let path = said["GoMod"].as_str().with_context(|| format!("no release {release}: {}", said["Error"]))?;
+    fs::read_to_string(path).with_context(|| format!("cannot read {path}"))
+}
+
+/// The module of the release, as `go mod download` tells of it: its folder, its module file.
+fn download(folder: &Path, release: &str) -> Result<Value> {
     let output = Command::new("go")
         .args(["mod", "download", "-json", &format!("k8s.io/kubernetes@v{release}")])
         .current_dir(folder)
         .output()
         .context("cannot run go")?;
-    let said: Value = serde_json::from_slice(&output.stdout).context("go says nothing of the release")?;
-    let path = said["GoMod"].as_str().with_context(|| format!("no release {release}: {}", said["Error"]))?;
-    fs::read_to_string(path).with_context(|| format!("cannot read {path}"))
+    serde_json::from_slice(&output.stdout).context("go says nothing of the release")
 }
 
 fn go(module: &Path) -> Command {

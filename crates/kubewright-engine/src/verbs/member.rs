@@ -35,6 +35,9 @@ impl Member {
             Self::Containers => return pods::resize(next, &written),
         };
         copy(object::member_mut(next, outer), &written[outer], inner);
+        if self == Self::EphemeralContainers {
+            pods::drop_disabled(&mut next["spec"]);
+        }
     }
 
     /// The fields of metadata that a write of it may change too: the strategies of pods reset them

@@ -41,6 +41,18 @@ pub fn default(definition: &mut Value) {
         {
             service.entry("port").or_insert_with(|| 443.into());
         }
+        // Kubernetes knows no webhook that says neither how it is called nor in which versions.
+        if let Some(conversion) = spec.get_mut("conversion").and_then(Value::as_object_mut) {
+            let says = |webhook: &Value| {
+                !webhook["clientConfig"].is_null()
+                    || webhook["conversionReviewVersions"]
+                        .as_array()
+                        .is_some_and(|versions| !versions.is_empty())
+            };
+            if conversion.get("webhook").is_some_and(|webhook| webhook.is_object() && !says(webhook)) {
+                conversion.remove("webhook");
+            }
+        }
         if let Some(names) = spec.entry("names").or_insert_with(|| json!({})).as_object_mut() {
             let kind = names.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
             let absent = |value: Option<&Value>| value.and_then(Value::as_str).is_none_or(str::is_empty);

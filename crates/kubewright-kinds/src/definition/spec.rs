@@ -192,7 +192,7 @@ fn common_parts(spec: &Value, old: Option<&Value>, common: &Common<'_>, errors: 
 }
 
 fn versions_together(spec: &Value, common: &Common<'_>, errors: &mut Vec<FieldError>) {
-    let names_none = list(spec, "versions").next().is_none();
+    let names_none = spec["versions"].is_null();
     let all = || {
         let versions = list(spec, "versions").map(|version| {
             let own = go::Own {
@@ -215,7 +215,7 @@ fn versions_together(spec: &Value, common: &Common<'_>, errors: &mut Vec<FieldEr
         errors.push(FieldError::invalid("spec.versions", Value::Null, detail).printed(all()));
     }
     // The internal version has the first version's name once more.
-    if let Some(first) = names.first()
+    if let Some(first) = names.first().filter(|first| !first.is_empty())
         && let Some(why) = label_1035(first)
     {
         errors.push(FieldError::invalid("spec.version", *first, why));

@@ -73,20 +73,65 @@ pub(super) fn parse_range(text: &str) -> Option<(IpAddr, u8)> {
 
 /// A range (`IsValidCIDRForLegacyField`).
 pub(super) fn range(text: &str) -> Vec<String> {
-    let Some((address, length, zeros)) = sloppy_range(text) else { return text::cidr(text) };
-    if !version::has_feature(STRICT) {
-        return Vec::new();
+    if sloppy_range(text).is_none() {
+        return text::cidr(text);
     }
-    let wrong = if zeros {
-        RANGE_ZEROS
+    not_strict(text).filter(|_| version::has_feature(STRICT)).map(str::to_owned).into_iter().collect()
+}
+
+/// What strict rules find wrong with a range that can be read.
+fn not_strict(text: &str) -> Option<&'static str> {
+    let (address, length, zeros) = sloppy_range(text)?;
+    if zeros {
+        Some(RANGE_ZEROS)
     } else if matches!(address, IpAddr::V6(address) if address.to_ipv4_mapped().is_some()) {
-        RANGE_MAPPED
-    } else if masked(address, length) != address {
-        RANGE_BITS
+        Some(RANGE_MAPPED)
     } else {
-        return Vec::new();
-    };
-    vec![wrong.to_owned()]
+        (masked(address, length) != address).then_some(RANGE_BITS)
+    }
+}
+
+/// Whether addresses are one or none, or one of each family (`IsDualStackIPStrings`).
+///
+/// # Errors
+/// What Kubernetes says of the first that is none, where there are several.
+pub(super) fn families_of_addresses(texts: &[impl AsRef<str>]) -> Result<bool, String> {
+    one_of_each(texts, |index, text| {
+        sloppy(text).map(|(address, _)| address).ok_or_else(|| format!("invalid IP[{index}]: {text}"))
+    })
+}
+
+/// The same of ranges (`IsDualStackCIDRStrings`).
+///
+/// # Errors
+/// What Kubernetes says of the first that is none, where there are several.
+pub(super) fn families_of_ranges(texts: &[impl AsRef<str>]) -> Result<bool, String> {
+    one_of_each(texts, |index, text| {
+        let no_range = || format!("invalid CIDR[{index}]: <nil> (invalid CIDR address: {text})");
+        parse_range(text).map(|(address, _)| address.to_canonical()).ok_or_else(no_range)
+    })
+}
+
+fn one_of_each(
+    texts: &[impl AsRef<str>],
+    read: impl Fn(usize, &str) -> Result<IpAddr, String>,
+) -> Result<bool, String> {
+    if texts.len() < 2 {
+        return Ok(true);
+    }
+    let addresses: Vec<IpAddr> =
+        texts.iter().enumerate().map(|(index, text)| read(index, text.as_ref())).collect::<Result<_, _>>()?;
+    Ok(addresses.len() == 2 && addresses[0].is_ipv4() != addresses[1].is_ipv4())
+}
+
+/// A range in its canonical form, as new fields have it (`IsValidCIDR`).
+pub(super) fn strict_range(text: &str) -> Vec<String> {
+    let Some((address, length, _)) = sloppy_range(text) else { return text::cidr(text) };
+    if let Some(wrong) = not_strict(text) {
+        return vec![wrong.to_owned()];
+    }
+    let canonical = format!("{address}/{length}");
+    if canonical == text { Vec::new() } else { vec![format!("must be in canonical form ({canonical:?})")] }
 }
 
 /// The first address of a range.

@@ -39,6 +39,7 @@ pub(super) mod reviews;
 pub mod services;
 pub(super) mod signers;
 pub(super) mod storage;
+mod structs;
 pub(super) mod trust_bundles;
 pub(crate) mod version;
 pub(super) mod warnings;

@@ -7,8 +7,8 @@ use kubewright_meta::FieldError;
 use kubewright_spec::Version;
 use serde_json::Value;
 
-use super::at::{At, same};
-use super::errors::Errors;
+use super::at::At;
+use super::errors::{Errors, IMMUTABLE};
 use super::pods::check_port;
 use super::printed::Fields;
 use super::printed::Shape::{self, Plain};
@@ -409,12 +409,16 @@ pub(crate) const fn service_cidrs() -> Rules {
                 let (new, old) =
                     (At::root(new).dig(&["spec", "cidrs"]), At::root(old).dig(&["spec", "cidrs"]));
                 // One range may become two.
-                let grown = new.len() == 2 && old.len() == 1;
-                let kept = new.items().zip(old.items()).all(|(new, old)| same(new.value, old.value));
-                if grown && kept {
-                    check_ranges(&new, errors);
-                } else {
+                let has_grown = new.len() == 2 && old.len() == 1;
+                if new.len() != old.len() && !has_grown {
+                    errors.invalid(&new, IMMUTABLE);
+                    return;
+                }
+                for (new, old) in new.items().zip(old.items()) {
                     errors.immutable(&new, &old);
+                }
+                if has_grown {
+                    check_ranges(&new, errors);
                 }
             })
         },
@@ -431,12 +435,15 @@ fn check_ranges(ranges: &At<'_>, errors: &mut Errors) {
         return;
     }
     for range in ranges.items() {
-        errors.text(&range, text::cidr);
-        if let Some((address, length)) = text::parse_cidr(range.text()) {
-            let canonical = format!("{address}/{length}");
-            if canonical != range.text() {
-                errors.invalid(&range, format!("must be in canonical form ({canonical:?})"));
-            }
-        }
+        errors.text(&range, ip::strict_range);
+    }
+    let families =
+        ranges.items().map(|range| ip::parse_range(range.text()).map(|(address, _)| address.is_ipv4()));
+    if let [Some(one), Some(other)] = families.collect::<Vec<_>>()[..]
+        && one == other
+    {
+        let detail =
+            "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64";
+        errors.invalid(ranges, detail);
     }
 }

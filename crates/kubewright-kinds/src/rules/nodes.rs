@@ -101,8 +101,13 @@ fn check(node: &At<'_>, errors: &mut Errors) {
     for range in ranges.items() {
         errors.text(&range, ip::range);
     }
-    let families: Vec<bool> = ranges.items().map(|range| range.text().contains(':')).collect();
-    if families.len() > 2 || (families.len() == 2 && families[0] == families[1]) {
+    let texts: Vec<&str> = ranges.items().map(|range| range.value.as_str().unwrap_or_default()).collect();
+    let families = ip::families_of_ranges(&texts);
+    if let Err(why) = &families {
+        errors
+            .internal(&ranges, format!("invalid PodCIDRs. failed to check with dual stack with error:{why}"));
+    }
+    if families != Ok(true) {
         errors.invalid(&ranges, "may specify no more than one CIDR for each IP family");
     }
 }

@@ -8,9 +8,25 @@ use serde_json::Value;
 /// A value of a type (`resource/v1.DeviceRequest`) as Go writes it as JSON: fields in their order, what is empty by their tags. One of
 /// no type of the API, such as a text, stays as it is.
 pub(super) fn of_type(version: Version, name: &str, value: &Value) -> String {
+    in_html(&plain_of_type(version, name, value))
+}
+
+/// The same, of a value that stands within another which is made fit for HTML as a whole.
+pub(super) fn plain_of_type(version: Version, name: &str, value: &Value) -> String {
     let mut out = String::new();
     print_as(&mut out, version, name, Some(value));
-    in_html(&out)
+    out
+}
+
+/// What Go writes as JSON where nobody set a field of a type that is no struct.
+pub(super) fn zero(of: &str) -> &'static str {
+    match of {
+        "string" => "\"\"",
+        "bool" => "false",
+        "int32" | "int64" | "double" | "intstr" => "0",
+        "quantity" => "\"0\"",
+        _ => "null",
+    }
 }
 
 fn print_as(out: &mut String, version: Version, of: &str, value: Option<&Value>) {
@@ -41,13 +57,7 @@ fn print_as(out: &mut String, version: Version, of: &str, value: Option<&Value>)
         (_, _, Some(value)) => {
             let _ = write!(out, "{value}");
         }
-        (None, None, None) => out.push_str(match of {
-            "string" => "\"\"",
-            "bool" => "false",
-            "int32" | "int64" | "double" | "intstr" => "0",
-            "quantity" => "\"0\"",
-            _ => "null",
-        }),
+        (None, None, None) => out.push_str(zero(of)),
         (_, _, None) => out.push_str("null"),
     }
 }
@@ -83,7 +93,7 @@ fn separate(out: &mut String, is_first: &mut bool) {
 }
 
 /// Go writes JSON that could stand in HTML.
-fn in_html(json: &str) -> String {
+pub(super) fn in_html(json: &str) -> String {
     json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }
 

@@ -60,6 +60,11 @@ impl Errors {
         self.push(FieldError::forbidden(&at.path, detail));
     }
 
+    /// `Internal error`.
+    pub fn internal(&mut self, at: &At<'_>, detail: impl Into<String>) {
+        self.push(FieldError { field: at.path.clone(), problem: Problem::Internal, detail: detail.into() });
+    }
+
     /// `Duplicate value`.
     pub fn duplicate(&mut self, at: &At<'_>) {
         self.push(FieldError::duplicate(&at.path, at.value.clone()));

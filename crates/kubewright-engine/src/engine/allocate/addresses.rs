@@ -24,6 +24,8 @@ impl Ranges<'_> {
         if !has_addresses(text(spec, "type"))
             || headless(spec.get("clusterIPs").and_then(|list| texts(list).next()))
             || before.is_some_and(|before| headless(texts(&before["clusterIPs"]).next()))
+            // One that a write to its status created has none, and gets none later.
+            || before.is_some_and(|before| texts(&before["clusterIPs"]).next().is_none())
         {
             return Ok(());
         }

@@ -78,13 +78,16 @@ pub(crate) async fn allocate<'e>(
     if kind.behaviour.role != Role::Service {
         return Ok(None);
     }
+    if old.is_none() {
+        services::list_cluster_ip(object);
+    }
     let name = object::name(object).to_owned();
     let refuse = |errors: &[FieldError]| ApiError::invalid(kind, &name, errors);
     let before = old.map(|old| &old["spec"]);
     let keeps = before.is_some_and(|before| families::both_prefer(&object["spec"], before));
     if !keeps {
         families::choose_policy(object::member_mut(object, "spec"), before);
-        let wrong = services::validate_cluster_ips(object, old);
+        let wrong = services::validate_cluster_ips(object);
         if !wrong.is_empty() {
             return Err(refuse(&wrong));
         }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::super::at::At;
 use super::super::errors::Errors;
-use super::super::{Again, Finalizers, Generation, Rules, conditions, fill, text};
+use super::super::{Again, Finalizers, Generation, Rules, conditions, fill, structs, text};
 use super::expressions::Expressions;
 use super::{matching, reserved};
 use crate::expressions::Returns;
@@ -168,7 +168,9 @@ fn check_validation(validation: &At<'_>, expressions: &Expressions, errors: &mut
 
 fn check_audits(audits: &At<'_>, policy: &str, expressions: &Expressions, errors: &mut Errors) {
     if audits.len() > MAX_AUDITS {
-        errors.invalid(audits, format!("must not have more than {MAX_AUDITS} auditAnnotations"));
+        let detail = format!("must not have more than {MAX_AUDITS} auditAnnotations");
+        let error = FieldError::invalid(&audits.path, Value::Null, detail);
+        errors.push(error.printed(structs::of_type("[]admissionregistration.AuditAnnotation", audits.value)));
     }
     let mut seen = BTreeSet::new();
     for audit in audits.items() {

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::super::at::{At, same};
 use super::super::errors::Errors;
 use super::super::pods::{default_template, template};
-use super::super::{Generation, Rules, fill, percent, selector};
-use super::{check_collisions, printed_strategy};
+use super::super::{Generation, Rules, fill, percent, selector, structs};
+use super::check_collisions;
 
 /// Counts the templates; a field of its own in old versions of the API.
 pub(crate) const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
@@ -71,6 +71,11 @@ fn default(object: &mut Value) {
             fill::absent(rolling, "maxUnavailable", 1);
             fill::absent(rolling, "maxSurge", 0);
         }
+        // Both are numbers without a pointer where Kubernetes works with them, whatever the type is.
+        if let Some(rolling) = fill::present(strategy, "rollingUpdate") {
+            fill::absent(rolling, "maxUnavailable", 0);
+            fill::absent(rolling, "maxSurge", 0);
+        }
     }
     fill::absent(spec, "revisionHistoryLimit", 10);
 }
@@ -121,11 +126,7 @@ fn check_strategy(strategy: &At<'_>, errors: &mut Errors) {
         "RollingUpdate" => errors.required(&rolling, ""),
         kind => {
             let error = FieldError::not_supported(&strategy.path, kind, ["RollingUpdate", "OnDelete"]);
-            errors.push(error.printed(printed_strategy(
-                kind,
-                &rolling,
-                [("MaxUnavailable", "maxUnavailable"), ("MaxSurge", "maxSurge")],
-            )));
+            errors.push(error.printed(structs::of_type("apps.DaemonSetUpdateStrategy", strategy.value)));
         }
     }
 }

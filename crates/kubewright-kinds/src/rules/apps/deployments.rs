@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::pods::{default_template, template};
-use super::super::{Generation, Rules, fill, percent, selector};
-use super::{check_collisions, check_counts, check_selector, printed_strategy};
+use super::super::{Generation, Rules, fill, percent, selector, structs};
+use super::{check_collisions, check_counts, check_selector};
 
 pub(crate) const fn rules() -> Rules {
     Rules {
@@ -82,11 +82,7 @@ fn check_strategy(strategy: &At<'_>, errors: &mut Errors) {
         "RollingUpdate" => errors.required(&rolling, "this should be defaulted and never be nil"),
         kind => {
             let error = FieldError::not_supported(&strategy.path, kind, ["Recreate", "RollingUpdate"]);
-            errors.push(error.printed(printed_strategy(
-                kind,
-                &rolling,
-                [("MaxUnavailable", "maxUnavailable"), ("MaxSurge", "maxSurge")],
-            )));
+            errors.push(error.printed(structs::of_type("apps.DeploymentStrategy", strategy.value)));
         }
     }
 }

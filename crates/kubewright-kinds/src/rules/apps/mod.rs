@@ -69,13 +69,6 @@ fn check_selector(selector: &At<'_>, what: &str, errors: &mut Errors) -> bool {
     usable
 }
 
-/// A strategy of updates as Go prints it: its type, and the fields of `rolling` by their names in Go and in JSON.
-fn printed_strategy(kind: &str, rolling: &At<'_>, fields: [(&str, &str); 2]) -> String {
-    let parts = fields.map(|(go, json)| format!("\"{go}\":{}", rolling.get(json).value));
-    let rolling = if rolling.is_set() { format!("{{{}}}", parts.join(",")) } else { "null".to_owned() };
-    format!("{{\"Type\":{},\"RollingUpdate\":{rolling}}}", Value::from(kind))
-}
-
 /// The numbers of a status: none is negative, and none of the parts is larger than `replicas`.
 fn check_counts(status: &At<'_>, fields: &[&str], parts: &[&str], ready: &str, errors: &mut Errors) {
     for field in fields {

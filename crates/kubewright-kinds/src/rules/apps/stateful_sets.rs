@@ -8,18 +8,12 @@ use serde_json::{Value, json};
 use super::super::at::{At, same};
 use super::super::errors::Errors;
 use super::super::pods::{default_template, template};
-use super::super::printed::Fields;
-use super::super::printed::Shape::{self, Plain};
 use super::super::storage::claims;
-use super::super::{Generation, NameRule, Rules, fill, percent, selector, text, version};
-use super::{check_collisions, check_counts, check_selector, printed_strategy};
+use super::super::{Generation, NameRule, Rules, fill, percent, selector, structs, text, version};
+use super::{check_collisions, check_counts, check_selector};
 
 /// The gate of `maxUnavailable`, on from v1.37.
 const MAX_UNAVAILABLE: &str = "MaxUnavailableStatefulSet";
-
-/// A rolling update as Go prints it.
-const ROLLING_UPDATE: Fields =
-    &[("Partition", "partition", Plain("0")), ("MaxUnavailable", "maxUnavailable", Plain("null"))];
 
 /// What may change.
 const MUTABLE: [&str; 7] = [
@@ -36,7 +30,11 @@ pub(crate) const fn rules() -> Rules {
     Rules {
         default,
         pod_spec: &["spec", "template", "spec"],
-        prepare_create: |object| fill::set(object, "status", json!({"replicas": 0, "availableReplicas": 0})),
+        prepare_create: |object| {
+            fill::set(object, "status", json!({"replicas": 0, "availableReplicas": 0}));
+            drop_disabled(object);
+        },
+        prepare_update: |new, _| drop_disabled(new),
         unwritten: super::unwritten_replicas,
         generation: Generation::Content,
         name: NameRule::Label,
@@ -90,8 +88,12 @@ fn default_strategy(strategy: &mut Value) {
             fill::absent(rolling, "maxUnavailable", 1);
         }
     }
+}
+
+/// Drops what the version has no feature for (`dropStatefulSetDisabledFields`). Who wrote it owns it nevertheless.
+fn drop_disabled(object: &mut Value) {
     if !version::has_feature(MAX_UNAVAILABLE)
-        && let Some(rolling) = fill::present(strategy, "rollingUpdate")
+        && let Some(rolling) = fill::reach(object, &["spec", "updateStrategy", "rollingUpdate"])
     {
         fill::remove(rolling, "maxUnavailable");
     }
@@ -135,7 +137,9 @@ fn check_strategy(strategy: &At<'_>, errors: &mut Errors) {
         "OnDelete" if rolling.is_set() => {
             let detail = "only allowed for updateStrategy 'RollingUpdate'";
             let error = FieldError::invalid(&rolling.path, Value::Null, detail);
-            errors.push(error.printed(Shape::Struct(ROLLING_UPDATE).of(rolling.value)));
+            errors.push(
+                error.printed(structs::of_type("apps.RollingUpdateStatefulSetStrategy", rolling.value)),
+            );
         }
         "OnDelete" => {}
         "RollingUpdate" => {
@@ -149,14 +153,10 @@ fn check_strategy(strategy: &At<'_>, errors: &mut Errors) {
                 percent::check_at_most_all(&unavailable, errors);
             }
         }
-        kind => {
+        _ => {
             let error =
                 FieldError::invalid(&strategy.path, Value::Null, "must be 'RollingUpdate' or 'OnDelete'");
-            errors.push(error.printed(printed_strategy(
-                kind,
-                &rolling,
-                [("Partition", "partition"), ("MaxUnavailable", "maxUnavailable")],
-            )));
+            errors.push(error.printed(structs::of_type("apps.StatefulSetUpdateStrategy", strategy.value)));
         }
     }
 }

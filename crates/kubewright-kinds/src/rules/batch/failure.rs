@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::super::at::At;
 use super::super::errors::Errors;
-use super::super::{fill, text};
+use super::super::{fill, structs, text};
 
 const ACTIONS: [&str; 4] = ["Count", "FailIndex", "FailJob", "Ignore"];
 const STATUSES: [&str; 3] = ["False", "True", "Unknown"];
@@ -40,7 +40,7 @@ pub(super) fn check(spec: &At<'_>, errors: &mut Errors) {
             check_success(&success, spec, errors);
         } else {
             let error = FieldError::invalid(&success.path, Value::Null, "requires indexed completion mode");
-            errors.push(error.printed(printed(&success)));
+            errors.push(error.printed(structs::of_type("batch.SuccessPolicy", success.value)));
         }
     }
 }
@@ -114,23 +114,6 @@ fn check_codes(codes: &At<'_>, spec: &At<'_>, errors: &mut Errors) {
     }
     if !codes.is_sorted() {
         errors.invalid(&values, "must be ordered");
-    }
-}
-
-/// A success policy as Go prints it.
-fn printed(policy: &At<'_>) -> String {
-    let rules: Vec<String> = policy
-        .get("rules")
-        .items()
-        .map(|rule| {
-            let (indexes, count) = (rule.get("succeededIndexes"), rule.get("succeededCount"));
-            format!("{{\"SucceededIndexes\":{},\"SucceededCount\":{}}}", indexes.value, count.value)
-        })
-        .collect();
-    if policy.get("rules").is_set() {
-        format!("{{\"Rules\":[{}]}}", rules.join(","))
-    } else {
-        "{\"Rules\":null}".to_owned()
     }
 }
 

@@ -4,9 +4,9 @@ use kubewright_meta::FieldError;
 use serde_json::{Value, json};
 
 use super::super::at::{At, same};
-use super::super::errors::Errors;
-use super::super::pods::{default_template, template};
-use super::super::{Again, Generation, Rules, fill, selector, text, version};
+use super::super::errors::{Errors, IMMUTABLE};
+use super::super::pods::{default_template, internal, template};
+use super::super::{Again, Generation, Rules, fill, selector, structs, text, version};
 use super::{failure, job_status};
 
 /// The labels that tie pods to their job: the present ones and those without a domain, from older versions.
@@ -14,6 +14,9 @@ const UID_LABELS: [&str; 2] = ["controller-uid", "batch.kubernetes.io/controller
 const NAME_LABELS: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
 const FIXED: [&str; 5] =
     ["completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"];
+/// What of these is printed as a struct.
+const FIXED_STRUCTS: [(&str, &str); 2] =
+    [("podFailurePolicy", "*batch.PodFailurePolicy"), ("successPolicy", "*batch.SuccessPolicy")];
 
 pub(crate) const fn rules() -> Rules {
     Rules {
@@ -260,7 +263,11 @@ fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
         selector::immutable(&spec.get("selector"), &before.get("selector"), errors);
         check_template_update(&spec, &old, errors);
         for field in FIXED {
-            errors.immutable(&spec.get(field), &before.get(field));
+            let (now, then) = (spec.get(field), before.get(field));
+            match FIXED_STRUCTS.iter().find(|(name, _)| *name == field) {
+                Some((_, of)) if !now.same(&then) => immutable(&now, of, now.value, errors),
+                _ => errors.immutable(&now, &then),
+            }
         }
     })
 }
@@ -310,7 +317,9 @@ fn check_template_update(spec: &At<'_>, old: &At<'_>, errors: &mut Errors) {
     }
     if !waits || !version::has_feature("MutablePodResourcesForSuspendedJobs") {
         if !same(pods.value, &kept) {
-            errors.invalid(&pods, "field is immutable");
+            let mut value = pods.value.clone();
+            fill::set(&mut value, "spec", internal(pods.get("spec").value));
+            immutable(&pods, "core.PodTemplateSpec", &value, errors);
         }
         return;
     }
@@ -326,8 +335,13 @@ fn check_template_update(spec: &At<'_>, old: &At<'_>, errors: &mut Errors) {
     }
     let now = pods.get("spec");
     if !same(now.value, &inner) {
-        errors.invalid(&now, "field is immutable");
+        immutable(&now, "core.PodSpec", &internal(now.value), errors);
     }
+}
+
+fn immutable(at: &At<'_>, of: &str, value: &Value, errors: &mut Errors) {
+    let error = FieldError::invalid(&at.path, Value::Null, IMMUTABLE);
+    errors.push(error.printed(structs::of_type(of, value)));
 }
 
 fn keep_node_affinity(inner: &mut Value, pods: &At<'_>) {

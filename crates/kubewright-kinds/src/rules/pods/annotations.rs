@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::fill;
+use super::seccomp;
 
 const MIRROR: &str = "kubernetes.io/config.mirror";
 const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
@@ -23,6 +24,7 @@ pub(super) fn check(annotations: &At<'_>, spec: &At<'_>, errors: &mut Errors) {
     if cost.is_set() && !is_cost(cost.text()) {
         errors.invalid(&cost, "must be a 32bit integer");
     }
+    seccomp::check(annotations, errors);
     check_app_armor(annotations, spec, errors);
 }
 
@@ -80,8 +82,14 @@ fn check_app_armor(annotations: &At<'_>, spec: &At<'_>, errors: &mut Errors) {
     }
 }
 
-/// Checks that annotations and fields tell the same profiles of containers (`validateAppArmorAnnotationsAndFieldsMatchOnCreate`).
+/// Checks that annotations and fields tell the same profiles.
 pub(super) fn check_fields(annotations: &At<'_>, spec: &At<'_>, errors: &mut Errors) {
+    seccomp::check_fields(annotations, spec, errors);
+    check_app_armor_fields(annotations, spec, errors);
+}
+
+/// Those of containers for AppArmor (`validateAppArmorAnnotationsAndFieldsMatchOnCreate`).
+fn check_app_armor_fields(annotations: &At<'_>, spec: &At<'_>, errors: &mut Errors) {
     if spec.dig(&["os", "name"]).text() == "windows" {
         return;
     }
@@ -119,14 +127,24 @@ fn is_cost(text: &str) -> bool {
 
 /// Checks a change of a pod's annotations (`ValidatePodSpecificAnnotationUpdates`).
 pub(super) fn check_update(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
-    let (now, before) = (new.entry(MIRROR), old.entry(MIRROR));
-    if now.value == before.value {
-        return;
+    for (key, before) in old.entries() {
+        let kept = new.value.get(key) == Some(before.value);
+        if let Some(what) = fixed(key).filter(|_| !kept) {
+            errors.forbidden(&new.entry(key), format!("may not remove or update {what}"));
+        }
     }
-    let may_not = if before.is_set() {
-        "may not remove or update mirror pod annotation"
-    } else {
-        "may not add mirror pod annotation"
-    };
-    errors.forbidden(&now, may_not);
+    for (key, note) in new.entries() {
+        if let Some(what) = fixed(key).filter(|_| old.value.get(key).is_none()) {
+            errors.forbidden(&note, format!("may not add {what}"));
+        }
+    }
+}
+
+/// What an annotation that may not change is called.
+fn fixed(key: &str) -> Option<&'static str> {
+    match key {
+        MIRROR => Some("mirror pod annotation"),
+        key if key.starts_with(APP_ARMOR) => Some("AppArmor annotations"),
+        _ => None,
+    }
 }

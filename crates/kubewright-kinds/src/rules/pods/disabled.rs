@@ -58,6 +58,9 @@ const STATUS_FIELDS: [(&str, &str); 2] = [
     ("ImageVolumeWithDigest", "<statuses>.*.volumeMounts.*.volumeStatus"),
 ];
 
+/// The lists of containers.
+const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
+
 /// The lists of statuses of containers.
 const STATUSES: [&str; 3] = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"];
 
@@ -74,13 +77,13 @@ pub(super) fn drop_of_status(status: &mut Value) {
 }
 
 /// Drops the fields of the features that the version does not have.
-pub(in crate::rules) fn drop(spec: &mut Value) {
+pub fn drop(spec: &mut Value) {
     for (_, fields) in FIELDS.iter().filter(|(gate, _)| !version::has_feature(gate)) {
         for field in *fields {
             match field.strip_prefix("<containers>.*.") {
                 None => remove(spec, field),
                 Some(field) => {
-                    for list in super::defaults::CONTAINERS {
+                    for list in CONTAINERS {
                         fill::each(spec, list, |container| remove(container, field));
                     }
                 }

@@ -12,6 +12,7 @@ mod paths;
 mod projected;
 mod resize;
 mod scheduling;
+mod seccomp;
 mod security;
 mod spec;
 mod status;
@@ -31,10 +32,11 @@ use super::errors::Errors;
 use super::{Again, Generation, Rules, fill, version};
 
 pub use defaults::{merge, pod as default_pod, qos_class, template as default_template};
-pub(in crate::rules) use disabled::drop as drop_disabled;
+pub use disabled::drop as drop_disabled;
 pub(crate) use handlers::check_port;
 pub use resize::{resize, validate_resize};
 pub(crate) use scheduling::{EFFECTS, check_node_selector, check_tolerations};
+pub(in crate::rules) use update::internal;
 pub use update::{validate_binding, validate_ephemeral_containers};
 
 /// What the checks of a container need to know of its pod.

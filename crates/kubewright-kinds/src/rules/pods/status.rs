@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::super::at::At;
 use super::super::errors::Errors;
-use super::super::{ip, text, version};
+use super::super::{ip, structs, text, version};
 
 const NOT_NEGATIVE: &str = "must be a non-negative integer";
 
@@ -39,9 +39,14 @@ pub(super) fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
             check_transitions(&status.get(list), &before.get(list), &old.get("spec"), of, errors);
         }
         check_claims(&status.get("resourceClaimStatuses"), &pod.dig(&["spec", "resourceClaims"]), errors);
-        for key in ["podIPs", "hostIPs"] {
-            check_ips(&status.get(key), errors);
+        check_ips(&status.get("podIPs"), &before.get("podIPs"), "core.PodIP", errors);
+        let hosts = status.get("hostIPs");
+        if let Some(first) = hosts.items().next().map(|first| first.get("ip"))
+            && first.text() != status.get("hostIP").text()
+        {
+            errors.invalid_text(&first, "must be equal to `hostIP`");
         }
+        check_ips(&hosts, &before.get("hostIPs"), "core.HostIP", errors);
     })
 }
 
@@ -146,13 +151,28 @@ fn check_claims(statuses: &At<'_>, claims: &At<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_ips(list: &At<'_>, errors: &mut Errors) {
+/// Addresses of a pod or its node: one of each family at most. Those that were there before may stay as they are.
+fn check_ips(list: &At<'_>, before: &At<'_>, of: &str, errors: &mut Errors) {
+    let text = |item: &At<'_>| item.get("ip").text().to_owned();
+    let known: BTreeSet<String> = before.items().map(|item| text(&item)).collect();
     for item in list.items() {
-        errors.text(&At { path: item.path.clone(), ..item.get("ip") }, ip::address);
+        let place = At { path: item.path.clone(), ..item.get("ip") };
+        if !known.contains(place.text()) {
+            errors.text(&place, ip::address);
+        }
     }
-    let families: Vec<bool> = list.items().map(|item| item.get("ip").text().contains(':')).collect();
-    if families.len() > 2 || (families.len() == 2 && families[0] == families[1]) {
-        errors.invalid(list, "may specify no more than one IP for each IP family");
+    let ips: Vec<String> = list.items().map(|item| text(&item)).collect();
+    let families = ip::families_of_addresses(&ips);
+    if let Err(why) = &families {
+        errors.internal(list, format!("failed to check for dual stack with error:{why}"));
+    }
+    if families != Ok(true) {
+        let error = FieldError::invalid(
+            &list.path,
+            Value::Null,
+            "may specify no more than one IP for each IP family",
+        );
+        errors.push(error.printed(structs::of_type(&format!("[]{of}"), list.value)));
     }
 }
 

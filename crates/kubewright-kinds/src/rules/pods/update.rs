@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::super::at::{At, canonical, same};
 use super::super::errors::Errors;
-use super::super::{fill, text, version};
+use super::super::{fill, structs, text, version};
 use super::{annotations, check_pod, containers, scheduling};
 
 const CHANGEABLE: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
@@ -69,8 +69,22 @@ fn check_spec(spec: &At<'_>, before: &At<'_>, errors: &mut Errors) {
         check_placement(spec, before, &mut rest, errors);
     }
     if !same(&rest, before.value) {
-        errors.forbidden(spec, format!("{CHANGEABLE}\n"));
+        let [old, new] = [before.value, &rest].map(internal);
+        errors.forbidden(spec, format!("{CHANGEABLE}\n{}", structs::difference("core.PodSpec", &old, &new)));
     }
+}
+
+/// A pod's spec as `structs.txt` has it: what it shares with its host is in its security context.
+pub(in crate::rules) fn internal(spec: &Value) -> Value {
+    let mut spec = spec.clone();
+    let shared = ["hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers"];
+    let shared: Vec<_> = shared.iter().filter_map(|key| Some((*key, spec.get(key)?.clone()))).collect();
+    if let Some(context) = fill::object(&mut spec, "securityContext") {
+        for (key, value) in shared {
+            fill::set(context, key, value);
+        }
+    }
+    spec
 }
 
 /// A pod that waits at a gate may be given less room: nodes it may run on may be taken away (`ValidatePodUpdate`).
@@ -203,7 +217,10 @@ pub fn validate_ephemeral_containers(new: &Value, old: &Value) -> Vec<FieldError
                 Some(now) if !now.same(&before) => {
                     errors.forbidden(
                         &list,
-                        format!("existing ephemeral containers {name:?} may not be changed\n"),
+                        format!(
+                            "existing ephemeral containers {name:?} may not be changed\n{}",
+                            structs::difference("core.EphemeralContainer", before.value, now.value)
+                        ),
                     );
                 }
                 Some(_) => {}

@@ -12,23 +12,24 @@ use serde_json::Value;
 
 use super::at::At;
 use super::errors::Errors;
+use super::fill;
 
 pub(crate) use endpoints::rules as endpoints;
 pub(crate) use service::rules;
 pub(crate) use slices::rules as endpoint_slices;
 
 /// What is wrong with the cluster addresses of a service, whose server chooses them only where nothing is
-/// (`ValidateServiceClusterIPsRelatedFields`).
+/// (`ValidateServiceClusterIPsRelatedFields`). What may not change is told later, with the rest.
 #[must_use]
-pub fn validate_cluster_ips(new: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    Errors::of(|errors| {
-        let spec = At::root(new).get("spec");
-        addresses::check_cluster_ips(&spec, errors);
-        // What makes no sense is not compared with what was.
-        if let (Some(old), 0) = (old, errors.count()) {
-            change::check_cluster_ips(&spec, &At::root(old).get("spec"), errors);
-        }
-    })
+pub fn validate_cluster_ips(service: &Value) -> Vec<FieldError> {
+    Errors::of(|errors| addresses::check_cluster_ips(&At::root(service).get("spec"), errors))
+}
+
+/// Tells the single cluster address of a new service as a list too, where the server gives addresses (`normalizeClusterIPs`).
+pub fn list_cluster_ip(service: &mut Value) {
+    if let Some(spec) = fill::present(service, "spec") {
+        change::list_cluster_ip(spec);
+    }
 }
 
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];

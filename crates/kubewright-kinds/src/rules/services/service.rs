@@ -21,14 +21,16 @@ pub(crate) const fn rules() -> Rules {
         default,
         prepare_create: |service| {
             fill::set(service, "status", json!({"loadBalancer": {}}));
-            if let Some(spec) = fill::present(service, "spec") {
-                change::list_cluster_ip(spec);
-            }
+            drop_unshown(service);
         },
-        prepare_update: change::prepare,
+        prepare_update: |new, old| {
+            change::prepare(new, old);
+            drop_unshown(new);
+        },
         name: NameRule::OldLabel,
         validate: |service| {
             Errors::of(|errors| {
+                check_topology(&At::root(service).dig(&["metadata", "annotations"]), errors);
                 check(&At::root(service).get("spec"), errors);
                 check_annotated_ranges(&At::root(service), None, errors);
             })
@@ -37,12 +39,25 @@ pub(crate) const fn rules() -> Rules {
             Errors::of(|errors| {
                 let (new, old) = (At::root(new), At::root(old));
                 change::check(&new.get("spec"), &old.get("spec"), errors);
+                check_topology(&new.dig(&["metadata", "annotations"]), errors);
                 check(&new.get("spec"), errors);
                 check_annotated_ranges(&new, Some(&old), errors);
             })
         },
         validate_status: load_balancer::validate_status,
         ..Rules::none()
+    }
+}
+
+/// What a name elsewhere has no use for is never shown (`defaultOnReadInternalTrafficPolicy`); what it may not be at all stays, to be refused.
+fn drop_unshown(service: &mut Value) {
+    let spec = At::root(service).get("spec");
+    let is_supported = matches!(spec.get("internalTrafficPolicy").text(), "Cluster" | "Local");
+    if spec.get("type").text() == "ExternalName"
+        && is_supported
+        && let Some(spec) = fill::present(service, "spec")
+    {
+        fill::remove(spec, "internalTrafficPolicy");
     }
 }
 
@@ -99,6 +114,15 @@ pub(super) fn is_external(spec: &At<'_>) -> bool {
 fn is_headless(spec: &At<'_>) -> bool {
     let ips = spec.get("clusterIPs");
     ips.len() == 1 && ips.items().all(|ip| ip.text() == "None")
+}
+
+/// The annotation of today says what the one of before says, where both are there.
+fn check_topology(annotations: &At<'_>, errors: &mut Errors) {
+    const HINTS: &str = "service.kubernetes.io/topology-aware-hints";
+    let (mode, hints) = (annotations.entry("service.kubernetes.io/topology-mode"), annotations.entry(HINTS));
+    if mode.is_set() && hints.is_set() && mode.text() != hints.text() {
+        errors.invalid_text(&mode, format!("must match annotations[{HINTS}] when both are specified"));
+    }
 }
 
 fn check(spec: &At<'_>, errors: &mut Errors) {

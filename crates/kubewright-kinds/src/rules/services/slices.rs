@@ -134,7 +134,7 @@ fn check_address(list: &At<'_>, address: &At<'_>, kind: &str, errors: &mut Error
     match kind {
         "IPv4" | "IPv6" => {
             let before = errors.count();
-            errors.text(address, if kind == "IPv6" { text::ip } else { ip::address });
+            errors.text(address, if kind == "IPv6" { text::canonical_ip } else { ip::address });
             if errors.count() == before {
                 if address.text().contains(':') != (kind == "IPv6") {
                     errors.invalid_as(list, address.text(), format!("must be an {kind} address"));

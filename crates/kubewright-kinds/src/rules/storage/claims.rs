@@ -6,8 +6,10 @@ use serde_json::{Value, json};
 use super::super::at::{At, same};
 use super::super::errors::Errors;
 use super::super::quantity::Quantity;
-use super::super::{Again, Rules, fill, resources, selector, text};
+use super::super::{Again, Rules, fill, resources, selector, structs, text};
 use super::{VOLUME_MODES, check_access_modes};
+
+const FIXED: &str = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
 
 pub(crate) const fn rules() -> Rules {
     Rules {
@@ -192,28 +194,25 @@ fn check_sources(spec: &At<'_>, errors: &mut Errors) {
 /// A bound claim may ask for more; all else stays (`ValidatePersistentVolumeClaimUpdate`).
 fn check_change(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
     let (spec, before) = (new.get("spec"), old.get("spec"));
-    let mut kept = before.value.clone();
-    let mut carry = |field: &str| fill::keep(&mut kept, spec.value, field);
+    let (mut was, mut is) = (before.value.clone(), spec.value.clone());
     if before.get("volumeName").is_empty() {
-        carry("volumeName");
+        fill::keep(&mut was, spec.value, "volumeName");
     }
     if !before.get("storageClassName").is_set() {
-        carry("storageClassName");
+        fill::keep(&mut is, before.value, "storageClassName");
     }
     let bound = new.dig(&["status", "phase"]).text() == "Bound";
     let size = |spec: &At<'_>| Quantity::of(spec.dig(&["resources", "requests", "storage"]).value);
     if bound {
-        carry("volumeAttributesClassName");
-        let now = spec.dig(&["resources", "requests", "storage"]);
-        if let Some(requests) = fill::reach(&mut kept, &["resources", "requests"]) {
-            fill::set(requests, "storage", now.value.clone());
+        fill::keep(&mut is, before.value, "volumeAttributesClassName");
+        let then = before.dig(&["resources", "requests", "storage"]);
+        if let Some(requests) = fill::reach(&mut is, &["resources", "requests"]) {
+            fill::set(requests, "storage", then.value.clone());
         }
     }
-    if !same(&kept, spec.value) {
-        errors.forbidden(
-            &spec,
-            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n",
-        );
+    if !same(&was, &is) {
+        let difference = structs::difference("core.PersistentVolumeClaimSpec", &was, &is);
+        errors.forbidden(&spec, format!("{FIXED}\n{difference}"));
     }
     let (now, then) = (size(&spec).unwrap_or(Quantity::ZERO), size(&before).unwrap_or(Quantity::ZERO));
     if now < then {

@@ -8,27 +8,14 @@ use serde_json::Value;
 use super::super::at::At;
 use super::super::errors::{Errors, IMMUTABLE};
 use super::super::pods::volumes::check_driver_name;
-use super::super::printed::Shape::{Plain, Struct};
-use super::super::printed::{self, Fields, Shape};
-use super::super::{Again, Generation, NameRule, Rules, fill, metadata, resources, selector, text, version};
+use super::super::printed;
+use super::super::{
+    Again, Generation, NameRule, Rules, fill, metadata, resources, selector, structs, text, version,
+};
 
 /// A field of drivers from v1.36 on, and the gate that is on from v1.37.
 const PREVENT_SCHEDULING: &str = "preventPodSchedulingIfMissing";
 const LIMIT_SCALING: &str = "VolumeLimitScaling";
-
-/// What is attached to which node, as Go prints it.
-const ATTACHMENT: Fields = &[
-    ("Attacher", "attacher", Plain("\"\"")),
-    (
-        "Source",
-        "source",
-        Struct(&[
-            ("PersistentVolumeName", "persistentVolumeName", Plain("null")),
-            ("InlineVolumeSpec", "inlineVolumeSpec", Plain("null")),
-        ]),
-    ),
-    ("NodeName", "nodeName", Plain("\"\"")),
-];
 
 /// The rules of CSI drivers.
 pub(crate) const fn drivers() -> Rules {
@@ -201,7 +188,7 @@ pub(crate) const fn attachments() -> Rules {
                 check_attachment(&new, errors);
                 if !new.same(&old) {
                     let error = FieldError::invalid(&new.path, Value::Null, IMMUTABLE);
-                    errors.push(error.printed(Shape::Struct(ATTACHMENT).of(new.value)));
+                    errors.push(error.printed(structs::of_type("storage.VolumeAttachmentSpec", new.value)));
                 }
             })
         },
@@ -243,7 +230,8 @@ fn check_attachment(spec: &At<'_>, errors: &mut Errors) {
         (false, true) if name.is_empty() => {
             errors.required(&name, "must specify non empty persistentVolumeName");
         }
-        _ => {}
+        (true, false) => super::volumes::check_inline(&inline, errors),
+        (false, true) => {}
     }
     errors.text(&spec.get("nodeName"), text::subdomain);
     if name.is_set() {

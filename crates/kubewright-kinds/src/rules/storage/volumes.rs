@@ -7,7 +7,7 @@ use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::pods::{check_node_selector, volumes};
 use super::super::quantity::Quantity;
-use super::super::{Again, Rules, fill, resources, text};
+use super::super::{Again, Rules, fill, resources, structs, text};
 use super::{VOLUME_MODES, check_access_modes};
 
 /// The fields that say where the bytes are, in Kubernetes' order.
@@ -116,6 +116,37 @@ fn default(volume: &mut Value) {
     }
 }
 
+/// Checks the volume that stands in an attachment instead of the name of one (`ValidatePersistentVolumeSpec` of inline volumes).
+pub(super) fn check_inline(spec: &At<'_>, errors: &mut Errors) {
+    const MAY_NOT: &str = "may not be specified in the context of inline volumes";
+    let forbid = |key: &str, is_wrong: bool, errors: &mut Errors| {
+        if is_wrong {
+            errors.forbidden(&spec.get(key), MAY_NOT);
+        }
+    };
+    forbid("claimRef", spec.get("claimRef").is_set(), errors);
+    forbid("capacity", !spec.get("capacity").is_empty(), errors);
+    if !spec.get("csi").is_set() {
+        errors.required(&spec.get("csi"), "has to be specified in the context of inline volumes");
+    }
+    check_access_modes(&spec.get("accessModes"), "", errors);
+    let policy = spec.get("persistentVolumeReclaimPolicy");
+    if !matches!(policy.text(), "" | "Retain") {
+        errors.forbidden(&policy, "may only be Retain in the context of inline volumes");
+    }
+    forbid("nodeAffinity", spec.get("nodeAffinity").is_set(), errors);
+    check_source(spec, errors);
+    forbid("storageClassName", !spec.get("storageClassName").is_empty(), errors);
+    let mode = spec.get("volumeMode");
+    if mode.is_set() && mode.text() != "Filesystem" {
+        errors.forbidden(
+            &mode,
+            "may not specify volumeMode other than Filesystem in the context of inline volumes",
+        );
+    }
+    check_attributes_class(spec, errors);
+}
+
 fn check(spec: &At<'_>, errors: &mut Errors) {
     check_access_modes(&spec.get("accessModes"), "", errors);
     let capacity = spec.get("capacity");
@@ -140,6 +171,10 @@ fn check(spec: &At<'_>, errors: &mut Errors) {
     }
     errors.maybe_text(&spec.get("storageClassName"), text::subdomain);
     errors.maybe_one_of(&spec.get("volumeMode"), &VOLUME_MODES);
+    check_attributes_class(spec, errors);
+}
+
+fn check_attributes_class(spec: &At<'_>, errors: &mut Errors) {
     let class = spec.get("volumeAttributesClassName");
     if class.is_set() {
         if class.is_empty() {
@@ -266,8 +301,9 @@ fn check_change(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
     let had = old.dig(&["csi", "controllerExpandSecretRef"]).is_set();
     if sources(new, had) != sources(old, had) {
         let place = format!("{}.persistentvolumesource", new.path);
-        errors
-            .push(FieldError::forbidden(place, "spec.persistentvolumesource is immutable after creation\n"));
+        let difference = structs::difference("core.PersistentVolumeSource", old.value, new.value);
+        let detail = format!("spec.persistentvolumesource is immutable after creation\n{difference}");
+        errors.push(FieldError::forbidden(place, detail));
     }
     let mode = At { path: "volumeMode".to_owned(), ..new.get("volumeMode") };
     errors.immutable(&mode, &old.get("volumeMode"));

@@ -83,6 +83,10 @@ fn made(kind: Kind, object: &Value) -> Value {
     }
     object["metadata"]["uid"] = json!("6b1e4f3c-0000-4000-8000-000000000001");
     (rules.prepare_create)(&mut object);
+    if kind.2 == "services" {
+        // As the server does where it gives addresses.
+        super::services::list_cluster_ip(&mut object);
+    }
     object
 }
 
@@ -151,6 +155,12 @@ fn each_change_is_refused(kind: Kind, good: &Value, cases: &[(&str, Value, &[&st
     assert_eq!(change_refused(kind, good, |_| {}), Vec::<String>::new(), "the unchanged {}", kind.2);
     for (pointer, value, words) in cases {
         let said = change_refused(kind, good, |object| set(object, pointer, value.clone()));
+        let said: Vec<&str> = said.iter().map(|sentence| without_difference(sentence)).collect();
         assert_eq!(said, *words, "{} {pointer} = {value}", kind.2);
     }
+}
+
+/// What is said without the lines that show how two structs differ (`rules/structs.rs` has their tests).
+fn without_difference(sentence: &str) -> &str {
+    sentence.find("@@ -").map_or(sentence, |at| &sentence[..at])
 }

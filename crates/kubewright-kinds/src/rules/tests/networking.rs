@@ -20,6 +20,15 @@ fn a_service_gets_its_defaults() {
 }
 
 #[test]
+fn a_service_that_its_status_creates_lists_its_own_addresses() {
+    let mut service = with(&of(SERVICE), "/spec/clusterIP", json!("None"));
+    (rules(SERVICE).default)(&mut service);
+    (rules(SERVICE).prepare_create)(&mut service);
+    let said = super::messages(&(rules(SERVICE).validate)(&service));
+    assert_eq!(said, ["spec.clusterIPs: Required value"]);
+}
+
+#[test]
 fn services_are_checked() {
     each_is_refused(
         SERVICE,

@@ -104,7 +104,11 @@ fn volumes_are_checked() {
     let said = change_refused(volume, &of(volume), |volume| volume["spec"]["hostPath"]["path"] = json!("/y"));
     assert_eq!(
         said,
-        ["spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation\n"]
+        [
+            "spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation\n@@ -2,7 +2,7 @@\n  \
+          \"GCEPersistentDisk\": null,\n  \"AWSElasticBlockStore\": null,\n  \"HostPath\": {\n-  \"Path\": \"/x\",\n+  \
+          \"Path\": \"/y\",\n   \"Type\": \"\"\n  },\n  \"Glusterfs\": null,\n"
+        ]
     );
 }
 
