@@ -236,7 +236,9 @@ impl DeleteOptions {
             return Err(ApiError::bad_request(why));
         }
         let mut body = body.clone();
-        DELETE_OPTIONS.decode(&mut body).map_err(ApiError::bad_request)?;
+        if !body.is_null() {
+            DELETE_OPTIONS.decode(&mut body).map_err(ApiError::bad_request)?;
+        }
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let dry_runs = body["dryRun"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let preconditions = &body["preconditions"];

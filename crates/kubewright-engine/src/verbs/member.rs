@@ -47,7 +47,9 @@ impl Member {
             Self::Approval | Self::Finalizers => {
                 &["annotations", "finalizers", "labels", "ownerReferences", "uid"]
             }
-            Self::EphemeralContainers | Self::Containers => &["uid"],
+            Self::EphemeralContainers | Self::Containers => {
+                &["deletionGracePeriodSeconds", "generateName", "uid"]
+            }
         }
     }
 

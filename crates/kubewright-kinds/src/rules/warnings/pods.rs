@@ -168,11 +168,10 @@ fn of_container(container: &At<'_>, spec: &At<'_>, annotations: &At<'_>, real: b
     }
     let armor = annotations.entry(&format!("container.apparmor.security.beta.kubernetes.io/{}", name.text()));
     let of_the_pod = spec.dig(&["securityContext", "appArmorProfile"]);
-    if !real
-        && armor.is_set()
-        && !context.get("appArmorProfile").is_set()
-        && armor_annotation(&of_the_pod).as_deref() != Some(armor.text())
-    {
+    let own = context.get("appArmorProfile");
+    // The field of a real pod was made of the annotation before; a client that sent both, and the same, is warned here as well.
+    let has_field = own.is_set() && !(real && armor_annotation(&own).as_deref() == Some(armor.text()));
+    if armor.is_set() && !has_field && armor_annotation(&of_the_pod).as_deref() != Some(armor.text()) {
         out.push(format!(
             "{}: deprecated since v1.30; use the \"appArmorProfile\" field instead",
             armor.path
