@@ -34,6 +34,8 @@ pub(crate) enum Command {
     Controllers(Box<controllers::ControllersArgs>),
     /// Look at a recording in a browser: its objects at any moment, who wrote what, and what changed
     View(crate::view::ViewArgs),
+    /// Look at a cluster or a recording on a terminal: the tree of its objects with their states, and what happens
+    Top(Box<crate::top::TopArgs>),
     /// Let suites that start kube-apiserver and etcd start kubewright in their place
     #[command(subcommand)]
     Envtest(EnvtestCommand),

@@ -17,7 +17,7 @@ const FIRST_STEPS: &str = "First steps:
 `kubewright COMMAND --help` has an example of each command, https://github.com/kubewright/kubewright the documentation.";
 
 /// The words of a command, and lines that can be typed.
-const EXAMPLES: [(&str, &[&str]); 35] = [
+const EXAMPLES: [(&str, &[&str]); 36] = [
     (
         "up",
         &[
@@ -30,6 +30,14 @@ const EXAMPLES: [(&str, &[&str]); 35] = [
     ),
     ("controllers", &["kubewright controllers --kubeconfig kubeconfig --controllers '*' --nodes 2"]),
     ("view", &["kubewright view target/kubewright-recordings/web_heals.kwrec"]),
+    (
+        "top",
+        &[
+            "kubewright top --kubeconfig kubewright.kubeconfig",
+            "kubewright top --namespace shop --kinds deployments,replicasets,pods",
+            "kubewright top prod.kwrec",
+        ],
+    ),
     ("envtest install", &["kubewright envtest install --version 1.36"]),
     ("envtest env", &["eval \"$(kubewright envtest env)\" && go test ./..."]),
     ("envtest use", &["kubewright envtest use 1.36.x -p path"]),

@@ -32,6 +32,7 @@ mod samples;
 mod scaffold;
 mod stand;
 mod test;
+mod top;
 mod trial;
 mod up;
 mod view;
@@ -112,6 +113,7 @@ fn command(cli: &Cli, samples: Option<LoadSamples>) -> anyhow::Result<ExitCode> 
             wait(controllers::controllers(args))?;
         }
         Command::View(args) => wait(view::view(args))?,
+        Command::Top(args) => wait(top::top(args))?,
         Command::Build(args) => wait(build::run(args))?,
         Command::Convert(args) => return convert::run(args),
         Command::Deploy(args) => wait(deploy::deploy(args))?,

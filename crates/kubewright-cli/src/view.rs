@@ -50,7 +50,11 @@ pub(crate) async fn view(args: &ViewArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn read(path: &Path) -> anyhow::Result<(Recording, Vec<Record>)> {
+/// Reads a recording, and what it has besides writes.
+///
+/// # Errors
+/// When the file is none.
+pub(crate) fn read(path: &Path) -> anyhow::Result<(Recording, Vec<Record>)> {
     let name = || path.display().to_string();
     let open = || File::open(path).with_context(name);
     let recording = Recording::open(open()?, None).with_context(name)?.recording;

@@ -28,22 +28,30 @@ impl FromIterator<Record> for Besides {
     }
 }
 
-/// A reconcile as the page lists it.
-#[derive(Debug, Serialize)]
+/// A reconcile without what is not shown of it.
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ReconcileRow {
+pub struct ReconcileRow {
     /// Milliseconds since 1970, in cluster time.
-    time: i64,
-    /// Milliseconds.
-    took: f64,
-    waited: f64,
-    user: String,
-    program: String,
-    controller: String,
-    key: String,
-    reasons: String,
-    outcome: String,
-    failed: bool,
+    pub time: i64,
+    /// How many milliseconds it took.
+    pub took: f64,
+    /// How many milliseconds its key had waited.
+    pub waited: f64,
+    /// Whose operator it was.
+    pub user: String,
+    /// The program of the operator.
+    pub program: String,
+    /// The controller.
+    pub controller: String,
+    /// Namespace and name of what was reconciled.
+    pub key: String,
+    /// Why, for people.
+    pub reasons: String,
+    /// What came of it.
+    pub outcome: String,
+    /// Whether it went wrong.
+    pub failed: bool,
 }
 
 impl From<&Reconcile> for ReconcileRow {

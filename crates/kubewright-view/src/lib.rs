@@ -6,7 +6,8 @@
 //!
 //! What the page gets are pure functions of the writes: a row for each, an object as lines with who owns
 //! them, its changes. The page makes the tree of any moment of the rows by itself, so that a look at the past
-//! costs the cluster nothing.
+//! costs the cluster nothing; a program that draws for a terminal takes the same rows by [`View::since`] and makes the
+//! same tree by [`tree`].
 
 mod answer;
 mod api;
@@ -16,6 +17,7 @@ mod change;
 mod fields;
 mod history;
 mod row;
+mod rows;
 mod secrets;
 mod server;
 mod state;
@@ -23,7 +25,13 @@ mod state;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod tree;
 mod view;
 
+pub use besides::ReconcileRow;
+pub use row::Row;
+pub use rows::Since;
 pub use server::Server;
+pub use state::State;
+pub use tree::{Node, tree};
 pub use view::View;

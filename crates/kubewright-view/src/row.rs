@@ -7,27 +7,57 @@ use serde_json::Value;
 use crate::state::{State, state};
 
 /// A write without its object.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Row {
-    revision: u64,
+pub struct Row {
+    /// The revision that it made, or its number in the order in which it was seen.
+    pub revision: u64,
     /// Milliseconds since 1970, in cluster time.
-    time: i64,
-    did: Did,
-    collection: String,
-    key: String,
-    kind: String,
-    uid: String,
+    pub time: i64,
+    /// What it did.
+    pub did: Did,
+    /// Group and plural, as `apps/deployments`.
+    pub collection: String,
+    /// Namespace and name, as `default/web`.
+    pub key: String,
+    /// The kind.
+    pub kind: String,
+    /// The object's uid.
+    pub uid: String,
     /// The uids of its owners, the controller first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    owners: Vec<String>,
-    state: State,
+    pub owners: Vec<String>,
+    /// How far the object is.
+    pub state: State,
+    /// Why it is that, in a few words.
     #[serde(skip_serializing_if = "String::is_empty")]
-    message: String,
+    pub message: String,
+    /// Who wrote it, where that is known.
     #[serde(skip_serializing_if = "String::is_empty")]
-    user: String,
+    pub user: String,
+    /// The program, or the field manager, that wrote it.
     #[serde(skip_serializing_if = "String::is_empty")]
-    program: String,
+    pub program: String,
+}
+
+impl Row {
+    /// The namespace; empty where there is none.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        self.key.split_once('/').map_or("", |(namespace, _)| namespace)
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.key.split_once('/').map_or(&self.key, |(_, name)| name)
+    }
+
+    /// The group and plural and the key, which no other object has at the same time.
+    #[must_use]
+    pub fn place(&self) -> String {
+        format!("{}\n{}", self.collection, self.key)
+    }
 }
 
 /// The most characters of a message.

@@ -3,18 +3,18 @@
 use serde::Serialize;
 use serde_json::Value;
 
-/// How far an object is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// How far an object is; the greater of two is the worse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum State {
+pub enum State {
+    /// Its kind says nothing of this.
+    Plain,
     /// It is as it is wanted.
     Ready,
     /// It is on its way.
     Progressing,
     /// Somebody has to look.
     Failing,
-    /// Its kind says nothing of this.
-    Plain,
 }
 
 /// Conditions that are bad when they hold.

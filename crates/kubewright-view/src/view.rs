@@ -47,6 +47,23 @@ impl View {
         Self(Arc::new(Inner { title: title.into(), history, besides, live: None }))
     }
 
+    /// A view of nothing yet, for what [`Self::note`] is given; it keeps as much as that of a cluster that runs.
+    #[must_use]
+    pub fn of_watches(title: impl Into<String>) -> Self {
+        let history = Mutex::new(History::starting_from([], Revision(0), LIVE));
+        let besides = Besides::default();
+        Self(Arc::new(Inner { title: title.into(), history, besides, live: None }))
+    }
+
+    /// Adds a write to a view [of watches](Self::of_watches) and gives its number in their order, which stands for its revision: of
+    /// several watches, events do not come in the order of revisions.
+    pub fn note(&self, write: Write) -> Revision {
+        let mut history = self.0.history.lock();
+        let revision = Revision(history.last().0 + 1);
+        history.add(Arc::new(Write { revision, ..write }));
+        revision
+    }
+
     /// A view of a control plane that runs, from now on: the objects that are there, and the writes to come. It shows requests, time
     /// and faults, and what operators on this SDK tell of their reconciles, where the control plane has an [`Admin`].
     ///
@@ -80,7 +97,8 @@ impl View {
     }
 
     /// What it is of.
-    pub(crate) fn title(&self) -> &str {
+    #[must_use]
+    pub fn title(&self) -> &str {
         &self.0.title
     }
 

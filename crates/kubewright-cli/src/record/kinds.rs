@@ -10,37 +10,37 @@ use kube::{
 use crate::access::refused;
 
 /// What somebody wants to have recorded.
-pub(super) struct Wanted<'a> {
+pub(crate) struct Wanted<'a> {
     /// Only what is in this namespace.
-    pub(super) namespace: Option<&'a str>,
+    pub(crate) namespace: Option<&'a str>,
     /// Only these kinds; all, if there are none.
-    pub(super) kinds: &'a [String],
+    pub(crate) kinds: &'a [String],
 }
 
 /// A kind that is watched.
-pub(super) struct Watched {
-    pub(super) resource: ApiResource,
+pub(crate) struct Watched {
+    pub(crate) resource: ApiResource,
     /// Where; everywhere, if none is said.
-    pub(super) namespace: Option<String>,
+    pub(crate) namespace: Option<String>,
     /// Which of its objects.
-    pub(super) fields: Option<String>,
+    pub(crate) fields: Option<String>,
 }
 
 impl Watched {
     /// As kubectl calls it: `deployments.apps`.
-    pub(super) fn called(&self) -> String {
+    pub(crate) fn called(&self) -> String {
         called(&self.resource)
     }
 
     /// Whether an object of this key is among those that are watched.
-    pub(super) fn has(&self, key: &str) -> bool {
+    pub(crate) fn has(&self, key: &str) -> bool {
         let namespace = key.split_once('/').map(|(namespace, _)| namespace);
         let is_selected = self.fields.as_ref().is_none_or(|fields| *fields == format!("metadata.name={key}"));
         is_selected && (self.namespace.is_none() || self.namespace.as_deref() == namespace)
     }
 
     /// `apps/deployments`, `/pods`.
-    pub(super) fn collection(&self) -> String {
+    pub(crate) fn collection(&self) -> String {
         format!("{}/{}", self.resource.group, self.resource.plural)
     }
 }
@@ -54,7 +54,7 @@ fn called(resource: &ApiResource) -> String {
 ///
 /// # Errors
 /// When it cannot be reached, or has not one of the kinds that were named.
-pub(super) async fn find(client: &Client, wanted: &Wanted<'_>) -> anyhow::Result<Vec<Watched>> {
+pub(crate) async fn find(client: &Client, wanted: &Wanted<'_>) -> anyhow::Result<Vec<Watched>> {
     let failed = |error: kube::Error| refused("the cluster does not say which kinds it has", &error);
     // All groups in two requests; servers before 1.27 need one for each group.
     let discovery = match Discovery::new(client.clone()).run_aggregated().await {

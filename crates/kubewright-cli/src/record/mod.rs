@@ -1,9 +1,9 @@
 //! `kubewright record`: what happens in a cluster, by list and watch with the rights of a kubeconfig, as a recording.
 
 pub(crate) mod file;
-mod kinds;
+pub(crate) mod kinds;
 pub(crate) mod live;
-mod state;
+pub(crate) mod state;
 
 use std::{
     fs::{File, OpenOptions},
@@ -110,7 +110,7 @@ pub(crate) async fn record(args: &RecordArgs) -> anyhow::Result<()> {
         args.file.display(),
         if args.lasting.is_none() { "; Ctrl-C ends it" } else { "" },
     ));
-    let mut changes: SelectAll<_> =
+    let mut changes: Changes =
         watched.iter().enumerate().map(|(number, kind)| follow(&access.client, number, kind)).collect();
     let end = args.lasting.map(|lasting| Instant::now() + lasting);
     let mut tick = interval(GATHERED);
@@ -139,9 +139,12 @@ async fn at(end: Option<Instant>) {
 /// What comes of a watch, by the number of its kind.
 type Numbered = (usize, watcher::Result<Event<DynamicObject>>);
 
+/// What comes of all watches.
+pub(crate) type Changes = SelectAll<BoxStream<'static, Numbered>>;
+
 /// A watch of a kind: it is opened again when it ends, with back-off, and listed again where its history is gone (410). It ends
 /// when it is forbidden.
-fn follow(client: &Client, number: usize, kind: &Watched) -> BoxStream<'static, Numbered> {
+pub(crate) fn follow(client: &Client, number: usize, kind: &Watched) -> BoxStream<'static, Numbered> {
     let api: Api<DynamicObject> = match &kind.namespace {
         Some(namespace) => Api::namespaced_with(client.clone(), namespace, &kind.resource),
         None => Api::all_with(client.clone(), &kind.resource),
@@ -160,7 +163,7 @@ fn follow(client: &Client, number: usize, kind: &Watched) -> BoxStream<'static, 
 }
 
 /// Whether an error is one that does not pass by itself: these rights do not suffice, or the kind is not there.
-fn is_refused(error: &watcher::Error) -> bool {
+pub(crate) fn is_refused(error: &watcher::Error) -> bool {
     use watcher::Error::{InitialListFailed, WatchError, WatchFailed, WatchStartFailed};
     let code = match error {
         InitialListFailed(kube::Error::Api(status))

@@ -19,7 +19,7 @@ struct Seen {
 }
 
 /// What is known of all objects.
-pub(super) struct State {
+pub(crate) struct State {
     redactor: Redactor,
     /// By collection.
     known: BTreeMap<String, Known>,
@@ -32,7 +32,7 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new(redactor: Redactor) -> Self {
+    pub(crate) fn new(redactor: Redactor) -> Self {
         Self {
             redactor,
             known: BTreeMap::new(),
@@ -44,17 +44,17 @@ impl State {
     }
 
     /// Whether it goes on with an earlier recording.
-    pub(super) fn is_resumed(&self) -> bool {
+    pub(crate) fn is_resumed(&self) -> bool {
         self.is_resumed
     }
 
     /// How many writes there were.
-    pub(super) fn writes(&self) -> u64 {
+    pub(crate) fn writes(&self) -> u64 {
         self.writes
     }
 
     /// Takes in what was recorded before.
-    pub(super) fn learn(&mut self, record: &Record) {
+    pub(crate) fn learn(&mut self, record: &Record) {
         self.is_resumed = true;
         let Record::Write(write) = record else { return };
         let known = self.known.entry(write.collection.clone()).or_default();
@@ -72,7 +72,7 @@ impl State {
     ///
     /// # Errors
     /// When an object is no JSON.
-    pub(super) fn observe(
+    pub(crate) fn observe(
         &mut self,
         kind: &Watched,
         event: Event<DynamicObject>,

@@ -6,7 +6,12 @@ use std::{
     process::{Command, ExitStatus, Stdio},
 };
 
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use kubewright_recording::{Author, Did, Header, Record, Write as Written, Writer};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+    termios::{Winsize, tcgetattr, tcsetwinsize},
+};
 
 use super::{API, INIT, files, kubewright};
 use crate::Folder;
@@ -107,4 +112,76 @@ fn flags_answer_on_a_terminal_too() {
         return;
     };
     assert!(status.success() && !shown.contains("[y/n]"), "{shown}");
+}
+
+/// A recording of one ConfigMap.
+fn recording(folder: &Folder) {
+    let file = File::create(folder.0.join("one.kwrec")).expect("a file");
+    let mut writer = Writer::create(file, &Header::default()).expect("a recording");
+    let object = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings","namespace":"shop","uid":"1"},"data":{"colour":"green"}}"#;
+    let write = Written {
+        revision: 1,
+        time: jiff::Timestamp::UNIX_EPOCH,
+        by: Author::default(),
+        did: Did::Create,
+        inferred: false,
+        collection: "/configmaps".to_owned(),
+        key: "shop/settings".to_owned(),
+        object: serde_json::from_str(object).expect("JSON"),
+    };
+    writer.push(&Record::Write(write)).expect("written");
+    writer.flush().expect("written");
+}
+
+#[test]
+fn top_shows_a_recording_by_keyboard_and_gives_the_terminal_back() {
+    let folder = Folder::new("terminal-top");
+    recording(&folder);
+    let Ok((mut hand, terminal)) = terminal() else {
+        eprintln!("skipped: this machine has no pseudo-terminals");
+        return;
+    };
+    tcsetwinsize(&terminal, Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 }).expect("a size");
+    let before = tcgetattr(&hand).expect("its modes").local_modes;
+    let side = || Stdio::from(terminal.try_clone().expect("a file"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kubewright"));
+    command.args(["top", "one.kwrec"]).current_dir(&folder.0).env("TERM", "xterm");
+    let mut child = command.stdin(side()).stdout(side()).stderr(side()).spawn().expect("kubewright runs");
+    drop((command, terminal));
+    // Each key is typed when what the one before it shows is there: words of what is drawn anew, as nothing else is sent.
+    let mut steps =
+        [("settings", "\u{1b}[B"), ("settings", "\r"), ("colour:", "q"), ("[Tree]", "q")].into_iter();
+    let (mut shown, mut seen, mut some) = (String::new(), 0, [0; 4096]);
+    let mut step = steps.next();
+    while !shown.contains("\u{1b}[?1049l") {
+        let patience = Timespec { tv_sec: 60, tv_nsec: 0 };
+        let is_there = poll(&mut [PollFd::new(&hand, PollFlags::IN)], Some(&patience)).expect("it waits") > 0;
+        let read = if is_there { hand.read(&mut some).unwrap_or(0) } else { 0 };
+        if read == 0 {
+            let _ = child.kill();
+            panic!("{step:?} is missing: {shown:?}");
+        }
+        shown += &String::from_utf8_lossy(&some[..read]);
+        while let Some((text, key)) = step
+            && let Some(place) = shown[seen..].find(text)
+        {
+            seen += place + text.len();
+            hand.write_all(key.as_bytes()).expect("typed");
+            step = steps.next();
+        }
+    }
+    assert!(child.wait().expect("it ends").success(), "{shown:?}");
+    assert_eq!(step, None, "{shown:?}");
+    assert_eq!(tcgetattr(&hand).expect("its modes").local_modes, before);
+}
+
+#[test]
+fn top_without_a_terminal_says_what_to_do_instead() {
+    let folder = Folder::new("terminal-none");
+    recording(&folder);
+    let output = kubewright(&folder, "top one.kwrec");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said.contains("top draws on a terminal") && said.contains("kubewright view"), "{said}");
+    assert!(output.stdout.is_empty());
 }
