@@ -22,6 +22,7 @@ mod record;
 mod registry;
 mod rendered;
 mod rustfmt;
+mod sdk;
 mod templates;
 mod version;
 

@@ -1,13 +1,13 @@
 //! The `PROJECT` file: how a project was made.
 
-use std::path::PathBuf;
-
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Error,
     names::{Domain, Group, Kind, Plural, ProjectName, Version},
 };
+
+pub use crate::sdk::Sdk;
 
 /// The name of the file.
 pub const PROJECT: &str = "PROJECT";
@@ -60,57 +60,6 @@ impl License {
             Self::Apache2 => Some("Apache-2.0"),
             Self::Mit => Some("MIT"),
             Self::None => None,
-        }
-    }
-}
-
-/// Where the SDK comes from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Sdk {
-    /// A version of a registry.
-    Version(String),
-    /// The crate `kubewright` in a folder.
-    Path(PathBuf),
-    /// A repository, at a revision.
-    Git {
-        /// Where it is.
-        url: String,
-        /// A commit, branch or tag; the head of the default branch without.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        rev: Option<String>,
-    },
-}
-
-impl Sdk {
-    /// What `--sdk` says: a version (`0.1`), a repository (`https://...#rev`, `git@...`) or a folder.
-    ///
-    /// # Errors
-    /// When it is empty, or cannot be written into a manifest.
-    pub fn parse(text: &str) -> Result<Self, Error> {
-        if text.is_empty() || text.chars().any(|c| c.is_control() || c == '"' || c == '\\') {
-            let wanted = "a version (0.1), a folder (../kubewright/crates/kubewright) or a repository (https://...#rev)";
-            return Err(Error::Usage(format!("--sdk must be {wanted} (was {text:?})")));
-        }
-        let is_url = text.contains("://") || text.starts_with("git@");
-        if is_url {
-            let (url, rev) = match text.split_once('#') {
-                Some((url, rev)) => (url, Some(rev.to_owned())),
-                None => (text, None),
-            };
-            return Ok(Self::Git { url: url.to_owned(), rev });
-        }
-        let number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        let is_version = (1..=3).contains(&text.split('.').count()) && text.split('.').all(number);
-        Ok(if is_version { Self::Version(text.to_owned()) } else { Self::Path(text.into()) })
-    }
-
-    /// It, and in the place of a version that is older than `version` that one.
-    #[must_use]
-    pub fn raised(&self, version: &str) -> Self {
-        match self {
-            Self::Version(old) if numbers(old) < numbers(version) => Self::Version(version.to_owned()),
-            Self::Version(_) | Self::Path(_) | Self::Git { .. } => self.clone(),
         }
     }
 }
@@ -383,17 +332,6 @@ impl Project {
     pub fn find(&self, group: &Group, kind: &Kind) -> Option<&Resource> {
         self.resources.iter().find(|resource| resource.is(group, kind))
     }
-}
-
-/// The numbers of a version, such as 0.1 or 1.2.3-rc.1, without what comes after them.
-fn numbers(version: &str) -> [u64; 3] {
-    let mut numbers = version
-        .split(['-', '+'])
-        .next()
-        .unwrap_or_default()
-        .split('.')
-        .map(|number| number.parse().unwrap_or(0));
-    std::array::from_fn(|_| numbers.next().unwrap_or(0))
 }
 
 /// Refuses the text of a `PROJECT` that was written by a later version than `version`: what it says may not be known here.

@@ -120,16 +120,18 @@ fn golden_with(project: &str, folder: &str, lines: &[&str], own: &BTreeMap<Strin
         let _ = fs::remove_dir_all(&committed);
         fs::create_dir_all(&committed).expect("a folder");
         let scratch = scaffolded(project, folder, lines, own);
-        for (name, text) in files(&scratch.0.join(folder)) {
+        for (name, text) in files(&scratch.0.join("tests/projects").join(folder)) {
             let path = committed.join(&name);
             put(&path, &text);
-            let mode = fs::metadata(scratch.0.join(folder).join(&name)).expect("there").permissions();
+            let mode = fs::metadata(scratch.0.join("tests/projects").join(folder).join(&name))
+                .expect("there")
+                .permissions();
             fs::set_permissions(&path, mode).expect("set");
         }
         return;
     }
     let scratch = scaffolded(project, folder, lines, own);
-    let (made, kept) = (files(&scratch.0.join(folder)), files(&committed));
+    let (made, kept) = (files(&scratch.0.join("tests/projects").join(folder)), files(&committed));
     let remedy = "KUBEWRIGHT_GOLDEN=write cargo test -p kubewright-scaffold --test golden";
     assert_eq!(made.keys().collect::<Vec<_>>(), kept.keys().collect::<Vec<_>>(), "{remedy}");
     for (name, text) in made {
@@ -144,8 +146,10 @@ fn put(path: &Path, text: &str) {
 
 fn scaffolded(project: &str, folder: &str, lines: &[&str], own: &BTreeMap<String, String>) -> Scratch {
     let scratch = env::temp_dir().join(format!("kubewright-golden-{project}-{}", std::process::id()));
-    let path = scratch.join(folder);
+    // As far below the checkout as the project is.
+    let path = scratch.join("tests/projects").join(folder);
     fs::create_dir_all(&path).expect("a folder");
+    put(&scratch.join("crates/kubewright/Cargo.toml"), "[package]\nname = \"kubewright\"\n");
     let scratch = Scratch(scratch);
     for (index, line) in lines.iter().enumerate() {
         run(&path, line);
@@ -279,7 +283,10 @@ fn what_is_scaffolded_is_formatted() {
         let mut rustfmt = process::Command::new("rustfmt");
         rustfmt.args(["--check", "--edition", "2024", "src/lib.rs", "src/main.rs", "tests/it/main.rs"]);
         let _one = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let output = rustfmt.current_dir(scratch.0.join("sample")).output().expect("rustfmt is installed");
+        let output = rustfmt
+            .current_dir(scratch.0.join("tests/projects/sample"))
+            .output()
+            .expect("rustfmt is installed");
         let printed =
             String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{printed}");

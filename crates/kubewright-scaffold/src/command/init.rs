@@ -32,7 +32,7 @@ pub struct Init {
     #[arg(long, visible_alias = "name")]
     pub project_name: Option<String>,
 
-    /// Where the SDK comes from: a version (0.1), a folder, or a repository (URL#revision) [default: this version, or until it
+    /// Where the SDK comes from: a version (0.1), a folder (a checkout, or the crate in it), or a repository (URL#revision) [default: this version, or until it
     /// is released the checkout that the command was built in]
     #[arg(long, value_name = "SDK")]
     pub sdk: Option<String>,
@@ -77,7 +77,7 @@ impl Init {
     /// Where the SDK comes from, and what is to be told of that.
     fn sdk(&self, folder: &Folder, around: &Environment) -> Result<(Sdk, String), Error> {
         if let Some(said) = &self.sdk {
-            return Ok((Sdk::parse(said)?, String::new()));
+            return Ok((Sdk::said(said, folder)?, String::new()));
         }
         let version = &around.version;
         let of_version = || Sdk::parse(version);

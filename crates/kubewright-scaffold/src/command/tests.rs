@@ -318,16 +318,26 @@ fn the_sdk_comes_from_where_it_is_said_to() {
     for (flag, expected) in [
         ("", "kubewright = { version = \"0.1.0\" }"),
         ("--sdk 0.2", "kubewright = { version = \"0.2\" }"),
-        ("--sdk ../sdk", "kubewright = { path = \"../sdk\" }"),
+        ("--sdk .sdk", "kubewright = { path = \".sdk\" }"),
+        ("--sdk .checkout", "kubewright = { path = \".checkout/crates/kubewright\" }"),
         ("--sdk https://example.com/k.git", "kubewright = { git = \"https://example.com/k.git\" }"),
         ("--sdk https://example.com/k.git#ab1", "git = \"https://example.com/k.git\", rev = \"ab1\" }"),
     ] {
         let scratch = Scratch::new("sdk");
+        for folder in [".sdk", ".checkout/crates/kubewright"] {
+            scratch.put(&format!("{folder}/Cargo.toml"), "[package]\nname = \"kubewright\"\n");
+        }
         ok(&scratch, &format!("{INIT} {flag}"));
         let manifest = &scratch.files()["Cargo.toml"];
         assert!(manifest.contains(expected), "{flag}: {manifest}");
     }
     refused(&Scratch::new("sdk"), &format!("{INIT} --sdk a\"b"), 2, &["--sdk must be"]);
+    refused(
+        &Scratch::new("sdk"),
+        &format!("{INIT} --sdk ../nothing"),
+        2,
+        &["the crate kubewright is not there"],
+    );
 }
 
 #[test]

@@ -19,7 +19,7 @@ use crate::{
 /// What `upgrade` takes.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 pub struct Upgrade {
-    /// Where the SDK comes from now: a version, a folder, or a repository (URL#revision) [default: this version, in place of
+    /// Where the SDK comes from now: a version, a folder (a checkout, or the crate in it), or a repository (URL#revision) [default: this version, in place of
     /// an older one]
     #[arg(long, value_name = "SDK")]
     pub sdk: Option<String>,
@@ -45,7 +45,7 @@ impl Upgrade {
         let mut new = old.clone();
         version.clone_into(&mut new.cli_version);
         new.sdk = match &self.sdk {
-            Some(sdk) => Sdk::parse(sdk)?,
+            Some(sdk) => Sdk::said(sdk, folder)?,
             None => old.sdk.raised(version),
         };
         let files = rendered::files(&new, &record)?;
