@@ -262,7 +262,7 @@ impl Runner {
 
     fn start_writing(&self, writer: &EventWriter) -> (AbortOnDropHandle<()>, DropGuard) {
         let (ended, context) = (CancellationToken::new(), self.worker.context.clone());
-        let failed = move |reason: &str, error: &Error| context.lost_event(reason, error);
+        let failed = move |reason: &str, error: &Error, again: bool| context.lost_event(reason, error, again);
         let writing = writer.write_all(self.worker.context.events(), ended.clone(), failed);
         (spawn(format!("the events of {}", self.name()), writing, self.failed.clone()), ended.drop_guard())
     }

@@ -10,7 +10,7 @@ use std::{
 
 use kubewright_world::Clock;
 use ring::digest::{Context, SHA256};
-use tracing::{Span, field, info_span};
+use tracing::{Span, error_span, field};
 
 use crate::{Key, Reasons};
 
@@ -33,7 +33,8 @@ impl Spans {
 
     /// The span of a reconcile of `key` for these reasons. It costs nothing when nobody looks.
     pub(crate) fn reconcile(&self, key: &Key, reasons: &Reasons) -> Span {
-        let span = info_span!(
+        // Of the highest level, so that it names the controller and the object whatever level is logged.
+        let span = error_span!(
             "reconcile",
             controller = %self.0.controller,
             controllerGroup = field::Empty,

@@ -186,47 +186,45 @@ impl Worker {
         }
     }
 
+    // Logged inside the reconcile's span, which names the controller and the object.
+
     fn failed(&self, key: &Key, error: &Error) {
-        let controller = self.context.controller();
         let remedy = self.context.remedy(error);
         if error.is_terminal() {
             self.count_failure();
             self.metrics.terminal_errors.inc();
             self.queue.forget(key);
             if error.is_namespace_ending() {
-                tracing::debug!(controller, %key, %error, "the reconcile failed for good: its namespace is ending");
+                tracing::debug!(%error, "the reconcile failed for good: its namespace is ending");
             } else {
-                tracing::error!(controller, %key, %error, remedy, "the reconcile failed for good");
+                tracing::error!(%error, remedy, "the reconcile failed for good");
             }
             return;
         }
         if error.is_conflict() {
             // Somebody else was faster; the next try sees their write.
-            tracing::debug!(controller, %key, %error, "the reconcile met a conflict; trying again");
+            tracing::debug!(%error, "the reconcile met a conflict; trying again");
         } else if matches!(error, Error::OwnerGone(_)) {
             // Its end is on the way to the cache.
-            tracing::debug!(controller, %key, %error, "the reconcile failed; trying again");
+            tracing::debug!(%error, "the reconcile failed; trying again");
         } else if error.is_namespace_ending() {
-            tracing::debug!(controller, %key, %error, "the reconcile failed: its namespace is ending; trying again");
+            tracing::debug!(%error, "the reconcile failed: its namespace is ending; trying again");
         } else {
-            tracing::warn!(controller, %key, %error, remedy, "the reconcile failed; trying again");
+            tracing::warn!(%error, remedy, "the reconcile failed; trying again");
         }
         self.try_again(key, error.to_string(), error.retry_delay());
     }
 
     fn panicked(&self, key: &Key, panic: &(dyn Any + Send)) {
         self.metrics.panics.inc();
-        tracing::error!(
-            controller = self.context.controller(), %key, message = panic_message(panic),
-            "the reconcile panicked; trying again"
-        );
+        tracing::error!(message = panic_message(panic), "the reconcile panicked; trying again");
         self.try_again(key, format!("the reconcile panicked: {}", panic_message(panic)), None);
     }
 
     fn timed_out(&self, key: &Key) {
         self.metrics.timeouts.inc();
         tracing::error!(
-            controller = self.context.controller(), %key, limit = ?self.timeout,
+            limit = ?self.timeout,
             "the reconcile took too long; trying again"
         );
         self.try_again(key, self.took_too_long(), None);

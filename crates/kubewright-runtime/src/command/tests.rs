@@ -2,7 +2,6 @@
 
 use std::{ffi::OsString, time::Duration};
 
-use clap::CommandFactory;
 use k8s_openapi::api::{
     apps::v1::Deployment,
     core::v1::{ConfigMap, Node},
@@ -103,7 +102,8 @@ fn the_reference_of_an_operators_program_is_what_it_takes() {
     #[derive(Default, serde::Deserialize)]
     struct OwnFile {}
     let made_by = "cargo test -p kubewright-runtime --lib reference";
-    let mut program = operator().config::<OwnFile>().own.augment(super::Flags::command());
+    let mut program =
+        operator().config::<OwnFile>().own.augment(<super::Flags as clap::CommandFactory>::command());
     program.build();
     for name in ["run", "manifests"] {
         let command = program.find_subcommand(name).expect("a command");

@@ -210,10 +210,11 @@ impl Context {
             .add(Happened::to(object, event, self.0.world.clock.now()).in_cluster(self.0.cluster.clone()));
     }
 
-    /// Logs that an Event could not be written.
-    pub(crate) fn lost_event(&self, reason: &str, error: &Error) {
+    /// Logs that an Event could not be written: as a warning unless nobody has to do anything, or the one before was lost `again` for the
+    /// same cause.
+    pub(crate) fn lost_event(&self, reason: &str, error: &Error, again: bool) {
         let controller = self.controller();
-        if error.is_namespace_ending() || error.fenced().is_some() {
+        if again || error.is_namespace_ending() || error.fenced().is_some() {
             tracing::debug!(controller, reason, %error, "cannot record an event");
         } else {
             tracing::warn!(controller, reason, %error, remedy = self.remedy(error), "cannot record an event");

@@ -51,13 +51,11 @@ impl ShowFailures {
     /// Shows a failure, if the policy says so. That it cannot be shown is logged, and hides nothing: the error is the reconcile's result.
     pub(crate) async fn show(&self, context: &Context, failure: Failure<'_>) {
         if let Err(error) = in_time((self.show)(context, &self.policy, failure)).await {
-            let (controller, key) = (context.controller(), failure.key);
-            if error.is_conflict() {
-                // Who wrote it wakes the key.
-                tracing::debug!(controller, %key, %error, "cannot show a failure");
-            } else {
+            if says_more(&error, &failure) {
                 let remedy = context.remedy(&error);
-                tracing::warn!(controller, %key, %error, remedy, "cannot show a failure in the status");
+                tracing::warn!(%error, remedy, "cannot show a failure in the status");
+            } else {
+                tracing::debug!(%error, "cannot show a failure in the status");
             }
         }
     }
@@ -66,6 +64,15 @@ impl ShowFailures {
     pub(crate) async fn clear(&self, context: &Context, key: &Key) -> Result<(), Error> {
         in_time((self.clear)(context, &self.policy, key)).await
     }
+}
+
+/// Whether somebody who reads of a failure learns more from why it cannot be shown. A conflict wakes the key. What has the same cause is
+/// logged with the failure itself: a server that is away at each try, rights that are missing at the first of a row.
+fn says_more(error: &Error, failure: &Failure<'_>) -> bool {
+    let is_same = error.to_string() == failure.error.to_string();
+    let is_alike = error.condition_reason() == failure.error.condition_reason();
+    let is_known = is_same || (is_alike && failure.attempts > 1);
+    !error.is_conflict() && !is_known
 }
 
 async fn in_time(write: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
@@ -110,4 +117,31 @@ async fn clear<K: Object>(context: &Context, policy: &ErrorPolicy, key: &Key) ->
 async fn write<K: Object>(context: &Context, object: &K, condition: NewCondition) -> Result<(), Error> {
     context.expect_whole::<K>(&(), "a condition")?;
     context.status(object).condition(condition.of(object)).silent().await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status as Answer;
+
+    use super::*;
+
+    fn refused(message: &str, reason: &str, code: u16) -> Error {
+        kube::Error::Api(Answer::failure(message, reason).with_code(code).boxed()).into()
+    }
+
+    #[test]
+    fn why_a_failure_cannot_be_shown_is_logged_once_and_not_for_the_same_cause() {
+        let key = Key::namespaced("default", "x");
+        let children = refused("may not create deployments", "Forbidden", 403);
+        let status = refused("may not patch pages/status", "Forbidden", 403);
+        let says_more = |error: &Error, cause: &Error, attempts| {
+            says_more(error, &Failure { error: cause, attempts, key: &key })
+        };
+        assert!(says_more(&status, &children, 1), "another right is missing, too");
+        assert!(!says_more(&status, &children, 2), "that was logged at the first try");
+        assert!(!says_more(&status, &status, 1), "the failure says it");
+        let failed = Error::new("the cloud does not answer");
+        assert!(says_more(&status, &failed, 5), "it has another cause");
+        assert!(!says_more(&refused("modified", "Conflict", 409), &failed, 1), "who wrote it wakes the key");
+    }
 }

@@ -58,20 +58,24 @@ impl EventWriter {
     }
 
     /// Writes what is added to `queue` from now on, until `ended` and all that waits by then is written. What cannot be written
-    /// is told to `failed`, with its reason: it is lost.
+    /// is told to `failed`, with its reason, and whether the one before was lost for the same cause: it is lost.
     pub(crate) fn write_all(
         &self,
         queue: &Arc<EventQueue>,
         ended: CancellationToken,
-        failed: impl Fn(&str, &Error) + Send + Sync + 'static,
+        failed: impl Fn(&str, &Error, bool) + Send + Sync + 'static,
     ) -> BoxFuture<'static, ()> {
         let (open, writer) = (queue.open(), self.clone());
         let writing = async move {
+            let mut before = None;
             while let Some(happened) = open.next(&ended).await {
                 let reason = happened.event.reason.clone();
-                if let Err(error) = writer.write(happened).await {
-                    failed(&reason, &error);
+                let lost = writer.write(happened).await.err();
+                let cause = lost.as_ref().map(|error| error.condition_reason().to_owned());
+                if let Some(error) = &lost {
+                    failed(&reason, error, before == cause);
                 }
+                before = cause;
             }
         };
         writing.boxed()

@@ -179,6 +179,22 @@ mod tests {
     }
 
     #[test]
+    fn a_warning_names_its_object_where_nothing_less_is_logged() {
+        let sink = Sink::default();
+        let writer = sink.clone();
+        let logs = layer(LogFormat::Text, move || writer.clone()).with_filter(EnvFilter::new("error"));
+        tracing::subscriber::with_default(Registry::default().with(logs), || {
+            let spans = Spans::new("web".into(), None, Clock::system());
+            let span = spans.reconcile(&Key::namespaced("shop", "page-1"), &Reasons::default());
+            span.in_scope(|| tracing::error!("the reconcile panicked"));
+        });
+        let line = String::from_utf8(sink.0.lock().clone()).expect("text");
+        for part in ["the reconcile panicked", "web", "shop", "page-1"] {
+            assert_eq!(line.matches(part).count(), 1, "{line}");
+        }
+    }
+
+    #[test]
     fn a_layer_of_its_own_gets_what_ours_gets() {
         let (own, ours) = (Sink::default(), Sink::default());
         let (to_own, to_ours) = (own.clone(), ours.clone());
