@@ -80,8 +80,8 @@ enum Task {
     Crds(crds::Options),
     /// Compare a release build with a real Kubernetes by conversations made from seeds
     Differ(differ::Options),
-    /// Run the first commands of the README, and write docs/first-minute.svg of what they say
-    Recording,
+    /// Run the first commands of the README and the sample operators, and write the pictures of both in docs
+    Recording(recording::Options),
     /// Make what a release offers for download: static programs, images, a Debian package, a bill of materials
     Dist(dist::Options),
     /// Make a release: its version, change log, commit and tag; or check that all crates can be published
@@ -107,7 +107,7 @@ fn main() -> ExitCode {
         Task::Conformance(options) => conformance::conformance(&options),
         Task::Crds(options) => crds::crds(&options),
         Task::Differ(options) => differ::differ(&options),
-        Task::Recording => recording::record(),
+        Task::Recording(options) => recording::record(&options),
         Task::Dist(options) => dist::dist(&options),
         Task::Release(options) => release::release(&options),
         Task::Bench(options) => bench::bench(&options),

@@ -69,11 +69,11 @@ export class Reconciles {
 
 function line(one) {
   return el('tr', {},
-    el('td', { class: 'mono' }, time(one.time)),
-    el('td', { title: one.program }, el('b', {}, one.controller), ' ', el('span', { class: 'muted' }, one.user.replace('system:serviceaccount:', ''))),
-    el('td', {}, one.key),
+    el('td', { class: 'mono time' }, time(one.time)),
+    el('td', { class: 'controller', title: one.program }, el('b', {}, one.controller), ' ', el('span', { class: 'muted' }, one.user.replace('system:serviceaccount:', ''))),
+    el('td', { class: 'key' }, one.key),
     el('td', {}, one.reasons || '—'),
     el('td', { class: 'mono right' }, `${one.waited.toFixed(1)} ms`),
     el('td', { class: 'mono right' }, `${one.took.toFixed(1)} ms`),
-    el('td', {}, one.failed ? el('span', { class: 'badge failing' }, 'failed') : null, one.failed ? ` ${one.outcome.replace(/^error: /, '')}` : one.outcome));
+    el('td', { class: 'end' }, one.failed ? el('span', { class: 'badge failing' }, 'failed') : null, one.failed ? ` ${one.outcome.replace(/^error: /, '')}` : one.outcome));
 }

@@ -58,7 +58,7 @@ function line(request) {
   const code = request.code ?? 'cut';
   const class_ = request.code === null || request.code >= 500 ? 'failing' : request.code >= 400 ? 'progressing' : 'ready';
   return el('tr', {},
-    el('td', { class: 'mono' }, time(Date.parse(request.time))),
+    el('td', { class: 'mono time' }, time(Date.parse(request.time))),
     el('td', { title: request.userAgent }, el('b', {}, (request.userAgent || '—').split(/[ /]/)[0]), ' ', el('span', { class: 'muted' }, request.user || 'anonymous')),
     el('td', {}, request.verb, request.patch && el('span', { class: 'muted' }, ` ${request.patch}`)),
     el('td', {}, request.what, ' ', el('span', { class: 'muted' }, request.key)),
