@@ -89,9 +89,9 @@ fn conversion(project: &Project, resource: &Resource) -> String {
 
 /// The function that adds all of them to an operator.
 fn register(project: &Project) -> String {
-    let mut calls = Vec::new();
-    for resource in &project.resources {
+    let of_kind = |resource: &Resource| {
         let (module, kind) = (resource.module(), &resource.kind);
+        let mut calls = Vec::new();
         if resource.origin.is_own() {
             calls.push(format!("definition::<{module}::{kind}>()"));
             let spokes =
@@ -101,40 +101,43 @@ fn register(project: &Project) -> String {
         if resource.controller {
             calls.push(format!("controller({module}::controller::controller)"));
         }
-    }
+        calls
+    };
+    let mut calls: Vec<Vec<String>> = project.resources.iter().map(of_kind).collect();
     if has_webhooks(project) {
-        calls.push("webhooks(webhooks())".to_owned());
+        calls.push(vec!["webhooks(webhooks())".to_owned()]);
     }
-    let head = "pub fn register(operator: Operator) -> Operator {\n";
-    format!("/// Adds them to an operator.\n{}", builder(head, "operator", &calls))
+    let steps = steps("operator", &calls);
+    let mutable = if steps.is_empty() { "" } else { "mut " };
+    format!(
+        "/// Adds them to an operator.\npub fn register({mutable}operator: Operator) -> Operator {{\n{steps}    operator\n}}\n"
+    )
 }
 
 /// The function that makes the operator's webhooks.
 fn webhooks(project: &Project) -> String {
-    let mut calls = Vec::new();
-    for resource in &project.resources {
+    let of_kind = |resource: &Resource| {
         let module = resource.module();
-        for (present, call) in [
+        let calls = [
             (resource.webhooks.defaulting, format!("add({module}::defaulting::webhook())")),
             (resource.webhooks.validation, format!("add({module}::validation::webhook())")),
             (has_conversion(resource), format!("convert({module}::conversion())")),
-        ] {
-            calls.extend(present.then_some(call));
-        }
-    }
-    let name = project.project_name.as_str();
-    let head = format!("pub fn webhooks() -> Webhooks {{\n    let webhooks = Webhooks::new({name:?});\n");
-    format!("\n/// Their webhooks.\n{}", builder(&head, "webhooks", &calls))
+        ];
+        calls.into_iter().filter_map(|(present, call)| present.then_some(call)).collect()
+    };
+    let calls: Vec<Vec<String>> = project.resources.iter().map(of_kind).collect();
+    let (name, steps) = (project.project_name.as_str(), steps("webhooks", &calls));
+    format!(
+        "\n/// Their webhooks.\npub fn webhooks() -> Webhooks {{\n    let mut webhooks = Webhooks::new({name:?});\n{steps}    webhooks\n}}\n"
+    )
 }
 
-/// A function of the steps of a builder, each a statement of its own: so two can be added at once, and merged.
-fn builder(head: &str, variable: &str, calls: &[String]) -> String {
-    let mut lines = vec![format!("    {variable}")];
-    if let Some((last, others)) = calls.split_last() {
-        lines = others.iter().map(|call| format!("    let {variable} = {variable}.{call};")).collect();
-        lines.push(format!("    {variable}.{last}"));
-    }
-    format!("{head}{}\n}}\n", lines.join("\n"))
+/// The steps of a builder, each a statement of its own and those of each kind apart: so a kind can be added where somebody has changed
+/// the lines of another, and both are merged.
+fn steps(variable: &str, kinds: &[Vec<String>]) -> String {
+    let step = |call: &String| format!("    {variable} = {variable}.{call};\n");
+    let kinds = kinds.iter().filter(|calls| !calls.is_empty());
+    kinds.map(|calls| calls.iter().map(step).collect::<String>() + "\n").collect()
 }
 
 fn has_conversion(resource: &Resource) -> bool {

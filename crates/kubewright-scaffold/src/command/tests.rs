@@ -555,3 +555,24 @@ fn a_kind_that_is_not_there_is_not_removed() {
     );
     refused(&scratch, "delete api --kind WhiteList", 2, &["Must specify --group"]);
 }
+
+#[test]
+fn a_controller_that_is_given_something_stays_so_when_a_kind_is_added() {
+    let scratch = with_kind("given");
+    let kinds = scratch.files()["src/kinds.rs"].clone();
+    let given = "operator.controller(move || police::whitelist::controller::controller(bank.clone()));";
+    let edited = kinds
+        .replace("register(mut operator: Operator)", "register(mut operator: Operator, bank: Bank)")
+        .replace("operator.controller(police::whitelist::controller::controller);", given);
+    assert!(edited.contains(given) && edited.contains("bank: Bank"), "{kinds}");
+    scratch.put("src/kinds.rs", &edited);
+    ok(&scratch, "create api --group police --version v1 --kind Warden --resource --controller");
+    let kinds = &scratch.files()["src/kinds.rs"];
+    assert!(kinds.contains(given) && kinds.contains("bank: Bank"), "{kinds}");
+    assert!(
+        kinds.contains("operator = operator.controller(police::warden::controller::controller);"),
+        "{kinds}"
+    );
+    ok(&scratch, "delete api --group police --kind Warden");
+    assert_eq!(scratch.files()["src/kinds.rs"], edited);
+}

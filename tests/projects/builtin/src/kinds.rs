@@ -21,7 +21,10 @@ pub mod core_ {
 }
 
 /// Adds them to an operator.
-pub fn register(operator: Operator) -> Operator {
-    let operator = operator.controller(apps::deployment::controller::controller);
-    operator.controller(core_::pod::controller::controller)
+pub fn register(mut operator: Operator) -> Operator {
+    operator = operator.controller(apps::deployment::controller::controller);
+
+    operator = operator.controller(core_::pod::controller::controller);
+
+    operator
 }

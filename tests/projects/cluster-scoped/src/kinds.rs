@@ -17,7 +17,9 @@ pub mod fleet {
 }
 
 /// Adds them to an operator.
-pub fn register(operator: Operator) -> Operator {
-    let operator = operator.definition::<fleet::harbour::Harbour>();
-    operator.controller(fleet::harbour::controller::controller)
+pub fn register(mut operator: Operator) -> Operator {
+    operator = operator.definition::<fleet::harbour::Harbour>();
+    operator = operator.controller(fleet::harbour::controller::controller);
+
+    operator
 }

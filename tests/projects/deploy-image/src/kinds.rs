@@ -17,7 +17,9 @@ pub mod cache {
 }
 
 /// Adds them to an operator.
-pub fn register(operator: Operator) -> Operator {
-    let operator = operator.definition::<cache::memcached::Memcached>();
-    operator.controller(cache::memcached::controller::controller)
+pub fn register(mut operator: Operator) -> Operator {
+    operator = operator.definition::<cache::memcached::Memcached>();
+    operator = operator.controller(cache::memcached::controller::controller);
+
+    operator
 }

@@ -51,7 +51,10 @@ pub mod gateway_example_com {
 }
 
 /// Adds them to an operator.
-pub fn register(operator: Operator) -> Operator {
-    let operator = operator.controller(certs_example_com::certificate::controller::controller);
-    operator.controller(db_example_com::postgresql::controller::controller)
+pub fn register(mut operator: Operator) -> Operator {
+    operator = operator.controller(certs_example_com::certificate::controller::controller);
+
+    operator = operator.controller(db_example_com::postgresql::controller::controller);
+
+    operator
 }

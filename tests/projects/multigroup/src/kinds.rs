@@ -58,21 +58,28 @@ pub mod ship {
 }
 
 /// Adds them to an operator.
-pub fn register(operator: Operator) -> Operator {
-    let operator = operator.definition::<crew::captain::Captain>();
-    let operator = operator.definition::<crew::captain::v1alpha1::Captain>();
-    let operator = operator.definition::<crew::captain::v1beta1::Captain>();
-    let operator = operator.controller(crew::captain::controller::controller);
-    let operator = operator.definition::<ship::frigate::Frigate>();
-    let operator = operator.definition::<sea_creatures::captain::Captain>();
-    let operator = operator.controller(sea_creatures::captain::controller::controller);
-    operator.webhooks(webhooks())
+pub fn register(mut operator: Operator) -> Operator {
+    operator = operator.definition::<crew::captain::Captain>();
+    operator = operator.definition::<crew::captain::v1alpha1::Captain>();
+    operator = operator.definition::<crew::captain::v1beta1::Captain>();
+    operator = operator.controller(crew::captain::controller::controller);
+
+    operator = operator.definition::<ship::frigate::Frigate>();
+
+    operator = operator.definition::<sea_creatures::captain::Captain>();
+    operator = operator.controller(sea_creatures::captain::controller::controller);
+
+    operator = operator.webhooks(webhooks());
+
+    operator
 }
 
 /// Their webhooks.
 pub fn webhooks() -> Webhooks {
-    let webhooks = Webhooks::new("multigroup");
-    let webhooks = webhooks.add(crew::captain::defaulting::webhook());
-    let webhooks = webhooks.add(crew::captain::validation::webhook());
-    webhooks.convert(crew::captain::conversion())
+    let mut webhooks = Webhooks::new("multigroup");
+    webhooks = webhooks.add(crew::captain::defaulting::webhook());
+    webhooks = webhooks.add(crew::captain::validation::webhook());
+    webhooks = webhooks.convert(crew::captain::conversion());
+
+    webhooks
 }

@@ -18,7 +18,9 @@ pub mod police {
 }
 
 /// Adds them to an operator.
-pub fn register(operator: Operator) -> Operator {
-    let operator = operator.definition::<police::whitelist::WhiteList>();
-    operator.controller(police::whitelist::controller::controller)
+pub fn register(mut operator: Operator) -> Operator {
+    operator = operator.definition::<police::whitelist::WhiteList>();
+    operator = operator.controller(police::whitelist::controller::controller);
+
+    operator
 }

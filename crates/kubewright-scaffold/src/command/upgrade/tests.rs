@@ -184,7 +184,8 @@ fn what_would_change_is_shown_as_a_diff() {
     assert_eq!(scratch.files(), before);
     assert!(output.starts_with("would change PROJECT\nwould change Cargo.toml\n"), "{output}");
     assert!(
-        output.contains("\n-cliVersion: 0.0.1\n") && output.contains("\n+    operator.controller("),
+        output.contains("\n-cliVersion: 0.0.1\n")
+            && output.contains("\n+    operator = operator.controller("),
         "{output}"
     );
     assert!(!output.contains(RECORD), "{output}");
