@@ -99,6 +99,7 @@ pub(super) async fn answer(
         (_, false) => Offer::Object,
         (_, true) => Offer::Custom,
     };
+    let is_routed = passes || MediaTypeOptions::is_routed(&parts.headers, offer);
     let wanted = MediaTypeOptions::of(&parts.headers, query, offer);
     let wanted = match wanted {
         Err(_) if passes => MediaTypeOptions::of(&http::HeaderMap::new(), query, offer),
@@ -123,7 +124,7 @@ pub(super) async fn answer(
             Ok(response)
         }
         // What no version of it can be asked to do has nothing to do with it.
-        (Some(_), Err(error)) if error == ApiError::method_not_allowed() => Err(error),
+        (Some(_), Err(error)) if !is_routed || error == ApiError::method_not_allowed() => Err(error),
         (Some(warning), Err(error)) => Err(error.with_warnings(vec![warning.to_owned()])),
     }
 }

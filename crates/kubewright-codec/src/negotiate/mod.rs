@@ -204,15 +204,21 @@ pub struct MediaTypeOptions {
 }
 
 impl MediaTypeOptions {
+    /// Whether the `Accept` header leads to what has an offer at all: where it does not, kube-apiserver answers before the resource is
+    /// known.
+    #[must_use]
+    pub fn is_routed(headers: &HeaderMap, offer: Offer) -> bool {
+        let accept = accept(headers);
+        accept.is_empty() || offer.routed().is_none_or(|routed| accept::names_any(accept, &routed))
+    }
+
     /// What the `Accept` header asks for, of what is offered: its best clause that can be had.
     ///
     /// # Errors
     /// 406 when there is none.
     pub fn of(headers: &HeaderMap, query: &Query, offer: Offer) -> Result<Self, ApiError> {
         let accept = accept(headers);
-        if let Some(routed) = offer.routed().filter(|_| !accept.is_empty())
-            && !accept::names_any(accept, &routed)
-        {
+        if let Some(routed) = offer.routed().filter(|_| !Self::is_routed(headers, offer)) {
             return Err(ApiError::new(
                 http::StatusCode::NOT_ACCEPTABLE,
                 "NotAcceptable",

@@ -41,7 +41,7 @@ use super::behaviour::{Behaviour, Counted};
 use super::kind::{Kind, Scope, Subresource, Verbs};
 use super::ownership::LeftAlone;
 use super::plugins::Plugin;
-use super::rules::{Generation, Rules};
+use super::rules::Rules;
 use crate::selector::Fields;
 
 /// The groups, in the order of Kubernetes' discovery.
@@ -205,7 +205,7 @@ impl BuiltIn {
     #[must_use]
     pub fn schema(&self, version: Version) -> Schema {
         let schema = Schema::of_version(version, self.type_name);
-        if self.rules.generation == Generation::AsGiven { schema.keeping_empty_maps() } else { schema }
+        if self.rules.keeps_empty_maps { schema.keeping_empty_maps() } else { schema }
     }
 
     /// The descriptors of all kinds, in the order of Kubernetes' discovery.

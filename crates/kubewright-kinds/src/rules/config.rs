@@ -16,10 +16,17 @@ const FROZEN: &str = "field is immutable when `immutable` is set";
 /// The rules of config maps.
 pub(crate) const fn config_maps() -> Rules {
     Rules {
+        keeps_empty_maps: true,
         again: Again::Object,
         validate: |map| Errors::of(|errors| check_map(&At::root(map), errors)),
         validate_update: |new, old| {
-            Errors::of(|errors| check_frozen(new, old, &["data", "binaryData"], errors))
+            Errors::of(|errors| {
+                // A map of texts without entries is as good as none, one of bytes is not.
+                let is_none = |map: &Value| At::root(map).get("data").is_empty();
+                let fields: &[&str] =
+                    if is_none(new) && is_none(old) { &["binaryData"] } else { &["data", "binaryData"] };
+                check_frozen(new, old, fields, errors);
+            })
         },
         ..Rules::none()
     }
@@ -28,6 +35,7 @@ pub(crate) const fn config_maps() -> Rules {
 /// The rules of secrets.
 pub(crate) const fn secrets() -> Rules {
     Rules {
+        keeps_empty_maps: true,
         default: |secret| {
             take_plain_data(secret);
             fill::blank(secret, "type", "Opaque");

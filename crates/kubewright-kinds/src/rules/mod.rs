@@ -99,6 +99,8 @@ pub struct Rules {
     /// What is wrong with a new status (a write to `/status`, after everything else was carried over from the old
     /// object), beyond metadata and schema. Arguments: new, old.
     pub validate_status: fn(&Value, &Value) -> Vec<FieldError>,
+    /// Whether maps without entries stay until objects are encoded, as rules compare or show them (`reflect.DeepEqual`).
+    pub(crate) keeps_empty_maps: bool,
     /// What a good object is warned of, see [`Rules::warnings`].
     pub(super) warn: warnings::Warn,
     /// See [`Rules::warning_of_silent_deletion`].
@@ -228,6 +230,7 @@ impl Rules {
             validate: |_| Vec::new(),
             validate_update: |_, _| Vec::new(),
             validate_status: |_, _| Vec::new(),
+            keeps_empty_maps: false,
             warn: |_, _| {},
             silent_deletion: None,
             version: Version::DEFAULT,

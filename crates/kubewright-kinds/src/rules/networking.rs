@@ -235,6 +235,7 @@ pub(crate) const fn policies() -> Rules {
     Rules {
         default: default_policy,
         generation: Generation::AsGiven,
+        keeps_empty_maps: true,
         // Up to v1.35 an update told what is wrong with an object twice.
         again: Again::Object,
         validate: |policy| Errors::of(|errors| check_policy(&At::root(policy).get("spec"), errors)),

@@ -124,26 +124,14 @@ impl Decoder {
                 }
                 Ok(())
             }
-            // Go reads a list of numbers as bytes, too.
-            (Some(Type::String), Value::Array(items))
-                if node.format.as_deref() == Some("byte") && !self.reading.converts =>
-            {
-                let bytes: Option<Vec<u8>> =
-                    items.iter().map(|item| item.as_u64().and_then(|one| u8::try_from(one).ok())).collect();
-                match bytes {
-                    Some(bytes) => *value = scalar::base64_of(&bytes).into(),
-                    None => {
-                        let item = items.iter().find(|item| item.as_u64().is_none_or(|one| one > 255));
-                        let found = match item {
-                            Some(Value::Number(number)) => {
-                                Err(self.mistake(&format!("number {number}"), "uint8"))
-                            }
-                            item => Err(self.mismatch(item.unwrap_or(&Value::Null), "uint8")),
-                        };
-                        self.remember(found)?;
+            (Some(Type::String), Value::Array(items)) if node.format.as_deref() == Some("byte") => {
+                match self.bytes(items) {
+                    Ok(bytes) => {
+                        *value = scalar::base64_of(&bytes).into();
+                        Ok(())
                     }
+                    Err(wrong) => self.remember(Err(wrong)),
                 }
-                Ok(())
             }
             (Some(Type::Integer), Value::Number(_)) => {
                 let found = self.integer(node.format.as_deref(), value);
@@ -317,6 +305,22 @@ impl Decoder {
         }
         self.unknown.truncate(told);
         Ok(())
+    }
+
+    /// Go reads a list of numbers as bytes, too, and none as zero. What converts an object takes the lowest byte of any whole number.
+    fn bytes(&self, items: &[Value]) -> Result<Vec<u8>, String> {
+        let byte = |item: &Value| match item {
+            Value::Null => Ok(0),
+            Value::Number(number) if self.reading.converts && number.is_i64() => {
+                Ok(number.as_i64().unwrap_or_default().to_le_bytes()[0])
+            }
+            Value::Number(number) if !self.reading.converts => {
+                let byte = number.as_u64().and_then(|one| u8::try_from(one).ok());
+                byte.ok_or_else(|| self.mistake(&format!("number {number}"), "uint8"))
+            }
+            other => Err(self.mismatch(other, "uint8")),
+        };
+        items.iter().map(byte).collect()
     }
 
     fn mismatch(&self, value: &Value, go_type: &str) -> String {

@@ -163,6 +163,7 @@ fn bytes_are_base64() {
 fn bytes_may_be_a_list_of_numbers() {
     let secret = |bytes: Value| json!({"metadata": {}, "data": {"a": bytes}});
     assert_eq!(kept("api.core.v1.Secret", secret(json!([104, 105]))), secret(json!("aGk=")));
+    assert_eq!(kept("api.core.v1.Secret", secret(json!([104, null]))), secret(json!("aAA=")));
     assert_eq!(kept("api.core.v1.Secret", secret(json!([]))), secret(json!("")));
     assert_eq!(
         error("api.core.v1.Secret", secret(json!(["a"]))),

@@ -68,7 +68,7 @@ pub fn converted(why: &str) -> String {
     };
     // What a type with a name of its own is made of stands before the name.
     let (target, name) = target.split_once(' ').unwrap_or((target, target));
-    let is_number = matches!(target, "int32" | "int64" | "float64");
+    let is_number = matches!(target, "uint8" | "int32" | "int64" | "float64");
     match (kind, target) {
         (_, map) if map.starts_with("map[") => format!("cannot restore map from {kind}"),
         (_, list) if list.starts_with("[]") => format!("cannot restore slice from {kind}"),

@@ -17,6 +17,7 @@ pub(crate) const fn validating() -> Rules {
     Rules {
         default: |object| fill::each(object, "webhooks", default),
         generation: Generation::AsGiven,
+        keeps_empty_maps: true,
         finalizers: Finalizers::Syntax,
         again: Again::Metadata,
         change_again: false,
@@ -37,6 +38,7 @@ pub(crate) const fn mutating() -> Rules {
             });
         },
         generation: Generation::AsGiven,
+        keeps_empty_maps: true,
         finalizers: Finalizers::Syntax,
         again: Again::Metadata,
         change_again: false,

@@ -53,7 +53,8 @@ const FIELDS: [(&str, &[&str]); 10] = [
 ];
 
 /// The same of a pod's status (`dropDisabledPodStatusFields`). `<statuses>` stands for each list of statuses of containers.
-const STATUS_FIELDS: [(&str, &str); 2] = [
+const STATUS_FIELDS: [(&str, &str); 3] = [
+    ("DRAExtendedResource", "extendedResourceClaimStatus"),
     ("DRANodeAllocatableResources", "nodeAllocatableResourceClaimStatuses"),
     ("ImageVolumeWithDigest", "<statuses>.*.volumeMounts.*.volumeStatus"),
 ];

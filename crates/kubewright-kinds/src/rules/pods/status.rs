@@ -39,6 +39,7 @@ pub(super) fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
             check_transitions(&status.get(list), &before.get(list), &old.get("spec"), of, errors);
         }
         check_claims(&status.get("resourceClaimStatuses"), &pod.dig(&["spec", "resourceClaims"]), errors);
+        check_extended(&status.get("extendedResourceClaimStatus"), &pod.get("spec"), errors);
         check_ips(&status.get("podIPs"), &before.get("podIPs"), "core.PodIP", errors);
         let hosts = status.get("hostIPs");
         if let Some(first) = hosts.items().next().map(|first| first.get("ip"))
@@ -149,6 +150,36 @@ fn check_claims(statuses: &At<'_>, claims: &At<'_>, errors: &mut Errors) {
             errors.text(&object, text::subdomain);
         }
     }
+}
+
+/// The claim that was made for a pod's extended resources (`validatePodExtendedResourceClaimStatus`).
+fn check_extended(status: &At<'_>, spec: &At<'_>, errors: &mut Errors) {
+    if !status.is_set() {
+        return;
+    }
+    let mappings = status.get("requestMappings");
+    if mappings.is_empty() {
+        errors.required(&mappings, "at least one request mapping is required");
+    }
+    let containers: Vec<At<'_>> =
+        ["initContainers", "containers"].iter().flat_map(|list| spec.get(list).items()).collect();
+    let mut seen = BTreeSet::new();
+    for mapping in mappings.items() {
+        let [container, resource, request] =
+            ["containerName", "resourceName", "requestName"].map(|field| mapping.get(field));
+        match containers.iter().rev().find(|one| one.get("name").text() == container.text()) {
+            Some(one) if one.dig(&["resources", "requests"]).entry(resource.text()).is_set() => {}
+            Some(_) => errors.invalid_text(&resource, "must match the extended resource name of an entry in spec.initContainers.resources.requests or spec.containers.resources.requests"),
+            None => errors.invalid_text(&container, "must match the name of an entry in spec.initContainers.name or spec.containers.name"),
+        }
+        errors.text(&At { path: format!("{}.requestName", status.path), ..request.clone() }, text::label);
+        if !seen.insert([&container, &resource, &request].map(|field| field.text().to_owned())) {
+            for field in [&container, &resource, &request] {
+                errors.duplicate(field);
+            }
+        }
+    }
+    errors.need_text(&status.get("resourceClaimName"), text::subdomain);
 }
 
 /// Addresses of a pod or its node: one of each family at most. Those that were there before may stay as they are.

@@ -15,6 +15,7 @@ const PARAMETERS_SIZE: usize = 256 * 1024;
 
 pub(crate) const fn rules() -> Rules {
     Rules {
+        keeps_empty_maps: true,
         default: |class| {
             fill::absent(class, "reclaimPolicy", "Delete");
             fill::absent(class, "volumeBindingMode", "Immediate");
@@ -60,7 +61,11 @@ fn check_attributes_class(class: &At<'_>, errors: &mut Errors) {
 fn immutable(new: &Value, old: &Value, fields: &[&str]) -> Vec<FieldError> {
     Errors::of(|errors| {
         for field in fields {
-            errors.immutable(&At::root(new).get(field), &At::root(old).get(field));
+            let (now, then) = (At::root(new).get(field), At::root(old).get(field));
+            // No parameters are the same as none.
+            if !(now.is_empty() && then.is_empty()) {
+                errors.immutable(&now, &then);
+            }
         }
     })
 }

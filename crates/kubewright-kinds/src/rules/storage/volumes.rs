@@ -64,6 +64,7 @@ const ONE_SOURCE: &str = "may not specify more than 1 volume type";
 
 pub(crate) const fn rules() -> Rules {
     Rules {
+        keeps_empty_maps: true,
         default,
         change_again: false,
         prepare_create: |volume| {
