@@ -22,7 +22,7 @@ pub struct Field {
     pub named: Option<&'static str>,
 }
 
-type Sections = BTreeMap<&'static str, &'static str>;
+pub(crate) type Sections = BTreeMap<&'static str, &'static str>;
 
 /// The fields of a type in their order in Go, by the name that messages have (`apps/v1.Deployment`); none of a name that no type has.
 pub fn fields_of(version: Version, name: &str) -> impl Iterator<Item = Field> + use<> {
@@ -32,14 +32,13 @@ pub fn fields_of(version: Version, name: &str) -> impl Iterator<Item = Field> + 
 /// The names of all types of the table, and their lines.
 pub(crate) fn sections(version: Version) -> &'static Sections {
     static ALL: [OnceLock<Sections>; 3] = [const { OnceLock::new() }; 3];
-    let read = || {
-        let sections = version.tables().fields.split("\n[").skip(1);
-        sections
-            .filter_map(|section| section.split_once(']'))
-            .map(|(name, lines)| (name, lines.trim()))
-            .collect()
-    };
-    ALL[version as usize].get_or_init(read)
+    ALL[version as usize].get_or_init(|| sections_of(version.tables().fields))
+}
+
+/// The sections of a table, by what stands in brackets before them.
+pub(crate) fn sections_of(table: &'static str) -> Sections {
+    let sections = table.split("\n[").skip(1).filter_map(|section| section.split_once(']'));
+    sections.map(|(name, lines)| (name, lines.trim())).collect()
 }
 
 fn read(line: &'static str) -> Option<Field> {

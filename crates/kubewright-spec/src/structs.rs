@@ -1,9 +1,9 @@
 //! The internal structs of kube-apiserver that its messages show: their fields have other names and another order than JSON's.
 
-use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use crate::Version;
+use crate::fields::{Sections, sections_of};
 
 /// A field of an internal struct, a line of `structs.txt`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,8 +16,6 @@ pub struct StructField {
     pub of: &'static str,
 }
 
-type Sections = BTreeMap<&'static str, &'static str>;
-
 /// The fields of an internal struct (`core.PodSpec`) in their order in Go; none of a name that no struct has.
 pub fn struct_fields(version: Version, name: &str) -> impl Iterator<Item = StructField> + use<> {
     sections(version).get(name).copied().unwrap_or_default().lines().filter_map(read)
@@ -25,14 +23,7 @@ pub fn struct_fields(version: Version, name: &str) -> impl Iterator<Item = Struc
 
 fn sections(version: Version) -> &'static Sections {
     static ALL: [OnceLock<Sections>; 3] = [const { OnceLock::new() }; 3];
-    let read = || {
-        let sections = version.tables().structs.split("\n[").skip(1);
-        sections
-            .filter_map(|section| section.split_once(']'))
-            .map(|(name, lines)| (name, lines.trim()))
-            .collect()
-    };
-    ALL[version as usize].get_or_init(read)
+    ALL[version as usize].get_or_init(|| sections_of(version.tables().structs))
 }
 
 fn read(line: &'static str) -> Option<StructField> {

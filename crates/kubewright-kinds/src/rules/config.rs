@@ -21,11 +21,9 @@ pub(crate) const fn config_maps() -> Rules {
         validate: |map| Errors::of(|errors| check_map(&At::root(map), errors)),
         validate_update: |new, old| {
             Errors::of(|errors| {
-                // A map of texts without entries is as good as none, one of bytes is not.
-                let is_none = |map: &Value| At::root(map).get("data").is_empty();
-                let fields: &[&str] =
-                    if is_none(new) && is_none(old) { &["binaryData"] } else { &["data", "binaryData"] };
-                check_frozen(new, old, fields, errors);
+                // Texts without entries are as good as none, bytes are not.
+                let texts: Same = |now, then| now.same_or_empty(then);
+                check_frozen(new, old, &[("data", texts), ("binaryData", is_as_given)], errors);
             })
         },
         ..Rules::none()
@@ -51,7 +49,7 @@ pub(crate) const fn secrets() -> Rules {
         validate_update: |new, old| {
             Errors::of(|errors| {
                 errors.immutable(&At::root(new).get("type"), &At::root(old).get("type"));
-                check_frozen(new, old, &["data"], errors);
+                check_frozen(new, old, &[("data", is_as_given)], errors);
             })
         },
         ..Rules::none()
@@ -73,7 +71,15 @@ fn take_plain_data(secret: &mut Value) {
     }
 }
 
-fn check_frozen(new: &Value, old: &Value, data: &[&str], errors: &mut Errors) {
+/// Whether what is frozen is as it was.
+type Same = fn(&At<'_>, &At<'_>) -> bool;
+
+/// Without entries is not the same as not there (`reflect.DeepEqual`).
+fn is_as_given(now: &At<'_>, then: &At<'_>) -> bool {
+    now.is_set() == then.is_set() && now.same(then)
+}
+
+fn check_frozen(new: &Value, old: &Value, data: &[(&str, Same)], errors: &mut Errors) {
     if old.get("immutable") != Some(&Value::Bool(true)) {
         return;
     }
@@ -81,10 +87,9 @@ fn check_frozen(new: &Value, old: &Value, data: &[&str], errors: &mut Errors) {
     if !new.get("immutable").is_true() {
         errors.forbidden(&new.get("immutable"), FROZEN);
     }
-    for field in data {
+    for (field, is_same) in data {
         let (now, then) = (new.get(field), old.get(field));
-        // Without entries is not the same as not there.
-        if now.is_set() != then.is_set() || !now.same(&then) {
+        if !is_same(&now, &then) {
             errors.forbidden(&now, FROZEN);
         }
     }

@@ -101,20 +101,32 @@ fn check_app_armor_fields(annotations: &At<'_>, spec: &At<'_>, errors: &mut Erro
         if !note.is_set() || !profile.is_set() {
             continue;
         }
-        let file = profile.get("localhostProfile");
-        let of_node = note.text().strip_prefix("localhost/");
-        let same_type = match profile.get("type").text() {
-            "Unconfined" => note.text() == "unconfined",
-            "RuntimeDefault" => note.text() == "runtime/default",
-            "Localhost" => of_node.is_some(),
-            _ => continue,
-        };
-        if !same_type {
-            errors.forbidden(&at.get("type"), "apparmor type in annotation and field must match");
-        } else if of_node.is_some() && (!file.is_set() || of_node != Some(file.text())) {
-            let detail = "apparmor profile in annotation and field must match";
-            errors.forbidden(&at.get("localhostProfile"), detail);
-        }
+        check_match(note.text(), profile, &at, ("apparmor", &["runtime/default"]), errors);
+    }
+}
+
+/// Checks that an annotation tells the profile that holds; `at` is where it is refused. Of the kind of profile: its name, and the
+/// annotations that mean the one of the runtime.
+pub(super) fn check_match(
+    note: &str,
+    profile: &At<'_>,
+    at: &At<'_>,
+    (what, of_runtime): (&str, &[&str]),
+    errors: &mut Errors,
+) {
+    let of_node = note.strip_prefix("localhost/");
+    let is_same_type = match profile.get("type").text() {
+        "Unconfined" => note == "unconfined",
+        "RuntimeDefault" => of_runtime.contains(&note),
+        "Localhost" => of_node.is_some(),
+        _ => return,
+    };
+    let file = profile.get("localhostProfile");
+    if !is_same_type {
+        errors.forbidden(&at.get("type"), format!("{what} type in annotation and field must match"));
+    } else if of_node.is_some() && (!file.is_set() || of_node != Some(file.text())) {
+        let detail = format!("{what} profile in annotation and field must match");
+        errors.forbidden(&at.get("localhostProfile"), detail);
     }
 }
 

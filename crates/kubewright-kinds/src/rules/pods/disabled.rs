@@ -59,9 +59,6 @@ const STATUS_FIELDS: [(&str, &str); 3] = [
     ("ImageVolumeWithDigest", "<statuses>.*.volumeMounts.*.volumeStatus"),
 ];
 
-/// The lists of containers.
-const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
-
 /// The lists of statuses of containers.
 const STATUSES: [&str; 3] = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"];
 
@@ -84,7 +81,7 @@ pub fn drop(spec: &mut Value) {
             match field.strip_prefix("<containers>.*.") {
                 None => remove(spec, field),
                 Some(field) => {
-                    for list in CONTAINERS {
+                    for list in super::defaults::CONTAINERS {
                         fill::each(spec, list, |container| remove(container, field));
                     }
                 }

@@ -2,12 +2,14 @@
 
 use super::super::at::At;
 use super::super::errors::Errors;
+use super::annotations::check_match;
 use super::paths::check_descending;
 use super::systems;
 
 const OF_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
 const OF_CONTAINER: &str = "container.seccomp.security.alpha.kubernetes.io/";
 const ON_NODE: &str = "localhost/";
+const OF_RUNTIME: [&str; 2] = ["runtime/default", "docker/default"];
 
 /// Checks the annotations (`ValidateSeccompPodAnnotations`).
 pub(super) fn check(annotations: &At<'_>, errors: &mut Errors) {
@@ -17,7 +19,8 @@ pub(super) fn check(annotations: &At<'_>, errors: &mut Errors) {
     for key in of_pod.into_iter().chain(of_containers) {
         let note = annotations.get(key);
         match note.text() {
-            "runtime/default" | "docker/default" | "unconfined" => {}
+            "unconfined" => {}
+            profile if OF_RUNTIME.contains(&profile) => {}
             profile => match profile.strip_prefix(ON_NODE) {
                 Some(file) => check_descending(&At { value: &file.into(), path: note.path.clone() }, errors),
                 None => errors.invalid_text(&note, "must be a valid seccomp profile"),
@@ -31,28 +34,12 @@ pub(super) fn check_fields(annotations: &At<'_>, spec: &At<'_>, errors: &mut Err
     let mut check = |key: &str, profile: &At<'_>| {
         let note = annotations.entry(key);
         if note.is_set() && profile.is_set() {
-            check_match(note.text(), profile, errors);
+            check_match(note.text(), profile, profile, ("seccomp", &OF_RUNTIME), errors);
         }
     };
     let place = ["securityContext", "seccompProfile"];
     check(OF_POD, &spec.dig(&place));
     for container in systems::containers(spec) {
         check(&format!("{OF_CONTAINER}{}", container.get("name").text()), &container.dig(&place));
-    }
-}
-
-fn check_match(note: &str, profile: &At<'_>, errors: &mut Errors) {
-    let file = note.strip_prefix(ON_NODE);
-    let is_same_type = match profile.get("type").text() {
-        "Unconfined" => note == "unconfined",
-        "RuntimeDefault" => matches!(note, "runtime/default" | "docker/default"),
-        "Localhost" => file.is_some(),
-        _ => return,
-    };
-    let of_profile = profile.get("localhostProfile");
-    if !is_same_type {
-        errors.forbidden(&profile.get("type"), "seccomp type in annotation and field must match");
-    } else if file.is_some() && (!of_profile.is_set() || file != Some(of_profile.text())) {
-        errors.forbidden(&of_profile, "seccomp profile in annotation and field must match");
     }
 }

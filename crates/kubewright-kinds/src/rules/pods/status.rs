@@ -184,15 +184,13 @@ fn check_extended(status: &At<'_>, spec: &At<'_>, errors: &mut Errors) {
 
 /// Addresses of a pod or its node: one of each family at most. Those that were there before may stay as they are.
 fn check_ips(list: &At<'_>, before: &At<'_>, of: &str, errors: &mut Errors) {
-    let text = |item: &At<'_>| item.get("ip").text().to_owned();
-    let known: BTreeSet<String> = before.items().map(|item| text(&item)).collect();
     for item in list.items() {
         let place = At { path: item.path.clone(), ..item.get("ip") };
-        if !known.contains(place.text()) {
+        if !before.items().any(|known| known.get("ip").text() == place.text()) {
             errors.text(&place, ip::address);
         }
     }
-    let ips: Vec<String> = list.items().map(|item| text(&item)).collect();
+    let ips: Vec<&str> = list.items().map(|item| item.value["ip"].as_str().unwrap_or_default()).collect();
     let families = ip::families_of_addresses(&ips);
     if let Err(why) = &families {
         errors.internal(list, format!("failed to check for dual stack with error:{why}"));

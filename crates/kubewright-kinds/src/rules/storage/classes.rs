@@ -63,7 +63,7 @@ fn immutable(new: &Value, old: &Value, fields: &[&str]) -> Vec<FieldError> {
         for field in fields {
             let (now, then) = (At::root(new).get(field), At::root(old).get(field));
             // No parameters are the same as none.
-            if !(now.is_empty() && then.is_empty()) {
+            if !now.same_or_empty(&then) {
                 errors.immutable(&now, &then);
             }
         }
