@@ -4,9 +4,10 @@
 //! label selectors ([`selector`]), quantities, durations, names and other texts ([`quantity`], [`duration`], [`text`]), JSON
 //! paths, networks of addresses ([`cidr`]), differences in words ([`difference`]), what an object lacks of
 //! what is desired ([`desired`], [`subset`]), what it has of fields that somebody applied ([`applied`]), changes that are carried over to a fuller form ([`carry`]), which events are worth a write
-//! ([`events`]), and what rules of kinds are written with ([`rules`]). All are pure functions on JSON values. No kind is known here, no schema, and no
+//! ([`events`]), what a program has read and written ([`access`]), and what rules of kinds are written with ([`rules`]). All are pure functions on JSON values. No kind is known here, no schema, and no
 //! server.
 
+pub mod access;
 pub mod applied;
 pub mod carry;
 pub mod cidr;

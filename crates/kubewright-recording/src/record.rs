@@ -1,6 +1,7 @@
 //! What is in a recording.
 
 use jiff::Timestamp;
+use kubewright_meta::access::Access;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -171,6 +172,12 @@ pub struct Reconcile {
     /// Whether it went wrong.
     #[serde(default, skip_serializing_if = "is_false")]
     pub failed: bool,
+    /// What it read and wrote, in its order, as far as its operator has told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accesses: Vec<Access>,
+    /// How many accesses are left out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub accesses_left_out: u64,
 }
 
 /// Something that is no write, no request and no reconcile.
@@ -186,6 +193,10 @@ pub struct Mark {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 fn is_false(flag: &bool) -> bool {
     !flag
 }

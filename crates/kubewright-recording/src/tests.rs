@@ -1,6 +1,7 @@
 use std::io::Cursor;
 
 use jiff::{SignedDuration, Timestamp};
+use kubewright_meta::access::Access;
 use proptest::prelude::*;
 use serde_json::{Value, json, value::to_raw_value};
 
@@ -46,6 +47,8 @@ fn records() -> impl Strategy<Value = Vec<Vec<Record>>> {
             took: 1.25,
             outcome: "done".to_owned(),
             failed,
+            accesses: vec![Access::new("get", "/pods".to_owned(), "default/web".to_owned()); usize::from(failed)],
+            accesses_left_out: second.unsigned_abs(),
         })),
         1 => (0..50_i64, ".{0,10}").prop_map(|(second, note)| Record::Mark(Mark {
             time: time(second),

@@ -18,8 +18,10 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, value::RawValue};
 
 use crate::{
+    accesses,
     cache::Raw,
     object::{from_json, to_json},
+    rbac::Right,
 };
 
 type Result<T> = std::result::Result<T, kube::Error>;
@@ -280,6 +282,18 @@ struct TypeOnly {
 /// does it, which keeps the code to itself: that says whether an apply has made an object.
 async fn send(client: &Client, request: BuiltRequest) -> Result<(String, StatusCode)> {
     let request = request.map_err(kube::Error::BuildRequest)?;
+    if !accesses::is_noted() {
+        return exchange(client, request).await;
+    }
+    let right = Right::of(request.method(), request.uri());
+    let answer = exchange(client, request).await;
+    if let Some(right) = right {
+        accesses::requested(right, answer.as_ref().map(|(text, _)| &**text));
+    }
+    answer
+}
+
+async fn exchange(client: &Client, request: http::Request<Vec<u8>>) -> Result<(String, StatusCode)> {
     let (head, body) = client.send(request.map(Body::from)).await?.into_parts();
     let text = String::from_utf8(body.collect().await?.to_bytes().into()).map_err(kube::Error::FromUtf8)?;
     if !head.status.is_client_error() && !head.status.is_server_error() {

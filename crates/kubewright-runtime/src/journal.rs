@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::{Backlog, Key, Reasons};
+use crate::{Access, Backlog, Key, Reasons, accesses::Accesses};
 
 /// How many reconciles are kept of each controller.
 const KEPT: usize = 256;
@@ -39,6 +39,19 @@ pub struct ReconcileRecord {
     pub outcome: String,
     /// Whether it went wrong.
     pub has_failed: bool,
+    /// What it read and wrote through its [`Context`](crate::Context), in its order, the first 100 different ones: from the cache, and by requests. What
+    /// it asks by [`Context::client`](crate::Context::client), and what is done in tasks that it spawns, is not among it.
+    pub accesses: Vec<Access>,
+    /// How many other accesses there were.
+    pub accesses_left_out: u64,
+}
+
+/// How a reconcile went that has ended.
+pub(crate) struct Course {
+    pub(crate) began: Timestamp,
+    pub(crate) took: Duration,
+    /// What it read and wrote, where that was noted.
+    pub(crate) accesses: Option<Accesses>,
 }
 
 type Observer = Arc<dyn Fn(&ReconcileRecord) + Send + Sync>;
@@ -49,6 +62,12 @@ struct Listeners {
     /// Whether somebody may ask for those that are kept.
     may_ask: AtomicBool,
     observers: Mutex<Vec<Observer>>,
+}
+
+impl Listeners {
+    fn want_to_know(&self) -> bool {
+        self.may_ask.load(Ordering::Relaxed) || !self.observers.lock().is_empty()
+    }
 }
 
 /// The latest reconciles of one controller; clones share them.
@@ -67,21 +86,27 @@ struct Kept {
 }
 
 impl Journal {
-    /// Notes a reconcile that began then and has ended now, where somebody wants to know. `outcome` says how, and whether it went wrong.
+    /// Where a reconcile notes what it reads and writes, where somebody wants to know.
+    pub(crate) fn accesses(&self) -> Option<Accesses> {
+        self.listeners.want_to_know().then(Accesses::default)
+    }
+
+    /// Notes a reconcile that has ended, where somebody wants to know. `outcome` says how, and whether it went wrong.
     pub(crate) fn note(
         &self,
         key: &Key,
         reasons: &Reasons,
-        began: Timestamp,
-        took: Duration,
+        course: Course,
         outcome: impl FnOnce() -> (String, bool),
     ) {
-        let observers = self.listeners.observers.lock().clone();
-        let may_ask = self.listeners.may_ask.load(Ordering::Relaxed);
-        if observers.is_empty() && !may_ask {
+        if !self.listeners.want_to_know() {
             return;
         }
+        let observers = self.listeners.observers.lock().clone();
+        let may_ask = self.listeners.may_ask.load(Ordering::Relaxed);
         let (outcome, has_failed) = outcome();
+        let Course { began, took, accesses } = course;
+        let (accesses, accesses_left_out) = accesses.map(|accesses| accesses.take()).unwrap_or_default();
         let record = ReconcileRecord {
             controller: Arc::clone(&self.controller),
             key: key.clone(),
@@ -91,6 +116,8 @@ impl Journal {
             reasons: reasons.to_string(),
             outcome,
             has_failed,
+            accesses,
+            accesses_left_out,
         };
         observers.iter().for_each(|observer| observer(&record));
         if may_ask {
@@ -121,7 +148,8 @@ fn shown(record: &ReconcileRecord) -> Value {
     json!({
         "key": record.key.to_string(), "began": record.began.to_string(), "reasons": record.reasons,
         "waitedSeconds": record.waited.as_secs_f64(), "tookSeconds": record.took.as_secs_f64(),
-        "outcome": record.outcome, "failed": record.has_failed,
+        "outcome": record.outcome, "failed": record.has_failed, "accesses": record.accesses,
+        "accessesLeftOut": record.accesses_left_out,
     })
 }
 
@@ -202,10 +230,13 @@ impl fmt::Debug for Listeners {
 mod tests {
     use super::*;
 
+    fn course() -> Course {
+        Course { began: Timestamp::UNIX_EPOCH, took: Duration::from_millis(5), accesses: None }
+    }
+
     fn note(journal: &Journal, name: &str) {
         let key = Key::namespaced("default", name);
-        let took = Duration::from_millis(5);
-        journal.note(&key, &Reasons::default(), Timestamp::UNIX_EPOCH, took, || ("done".to_owned(), false));
+        journal.note(&key, &Reasons::default(), course(), || ("done".to_owned(), false));
     }
 
     #[test]
@@ -247,7 +278,8 @@ mod tests {
         let journal = journals.begin("web".into());
         let dear = || -> (String, bool) { panic!("it is not asked for") };
         let key = Key::namespaced("default", "a");
-        journal.note(&key, &Reasons::default(), Timestamp::UNIX_EPOCH, Duration::ZERO, dear);
+        assert!(journal.accesses().is_none());
+        journal.note(&key, &Reasons::default(), course(), dear);
         let seen = Arc::new(Mutex::new(Vec::new()));
         let told = Arc::clone(&seen);
         journals.observe(move |record| told.lock().push(record.key.to_string()));

@@ -8,6 +8,7 @@
 //! no clock and rolls no dice of its own: a [`kubewright_world::World`] is handed in, and waiting is tokio's, so that
 //! under tokio's paused clock a test runs hours in milliseconds and a seed replays it.
 
+mod accesses;
 mod apply;
 mod backlog;
 mod cache;
@@ -72,7 +73,10 @@ pub use kube::{
     api::{DeleteParams, ValidationDirective},
     core::{Expression, Selector},
 };
-pub use kubewright_meta::difference::Differences;
+pub use kubewright_meta::{
+    access::{Access, Found},
+    difference::Differences,
+};
 /// Kubernetes objects as JSON: one form to read and one to write, for all types.
 pub use kubewright_objects as object;
 #[cfg(feature = "otel")]

@@ -8,8 +8,9 @@ use tracing::Instrument;
 
 use crate::{
     Context, Error, Failure, Key, Outcome,
+    accesses::Accesses,
     error_policy::ShowFailures,
-    journal::Journal,
+    journal::{Course, Journal},
     leader::gate::Gate,
     metrics::ControllerMetrics,
     pause::Pause,
@@ -118,16 +119,18 @@ impl Worker {
         let (started, began) = (Instant::now(), self.context.world().clock.now());
         // The future is made inside, so that a panic in making it is caught as well.
         let reconcile = async { self.reconciler.reconcile(&context, key).await };
-        let reconcile = AssertUnwindSafe(reconcile).catch_unwind();
+        let accesses = self.journal.accesses();
+        let reconcile = Accesses::note(accesses.clone(), AssertUnwindSafe(reconcile).catch_unwind());
         let result = match self.timeout {
             None => Some(reconcile.await),
             Some(limit) => tokio::time::timeout(limit, reconcile).await.ok(),
         };
         self.metrics.took(started.elapsed());
-        let result = self.show(&context, key, result).await;
+        let result = Accesses::note(accesses.clone(), self.show(&context, key, result)).await;
         drop(active);
         let ended = || (self.report(&result), !matches!(&result, Some(Ok(Ok(_)))));
-        self.journal.note(key, &reasons, began, started.elapsed(), ended);
+        let course = Course { began, took: started.elapsed(), accesses };
+        self.journal.note(key, &reasons, course, ended);
         match result {
             Some(Ok(Ok(outcome))) => self.succeeded(key, outcome),
             Some(Ok(Err(error))) => self.failed(key, &error),

@@ -67,7 +67,9 @@ const timeline = new Timeline(model, reports, (count, row) => {
   const changes = { revision: count >= model.rows.length && about.live ? null : count ? model.rows[count - 1].revision : model.through };
   go(row ? { ...changes, object: row } : changes);
 });
-const reconciles = new Reconciles(reports, (changes) => go(changes));
+const reconciles = new Reconciles(reports, (changes) => go(changes), (collection, key, revision) => {
+  go({ page: 'objects', object: { collection, key }, tab: 'yaml', revision });
+});
 const requests = new Requests((changes) => go(changes));
 const controls = new Controls();
 

@@ -23,7 +23,8 @@ export class Reports {
     for (;;) {
       const answer = await this.get('reconciles', { after: this.after, marksAfter: this.marksAfter, limit: PAGE });
       const began = (one) => one.time;
-      this.reconciles.push(...answer.reconciles);
+      const first = answer.after - answer.reconciles.length;
+      answer.reconciles.forEach((one, place) => this.reconciles.push(Object.assign(one, { position: first + place })));
       // They come in the order in which they ended, and the timeline goes by when they began.
       this.reconciles.sort((one, other) => began(one) - began(other));
       this.marks.push(...answer.marks.filter((mark) => SHOWN.has(mark.what)));
@@ -32,6 +33,12 @@ export class Reports {
       if (this.reconciles.length > MOST) this.reconciles.splice(0, DROPPED);
       if (answer.reconciles.length < PAGE) return;
     }
+  }
+
+  // What a reconcile read and wrote; none, where nobody knows it any more.
+  async accesses(one) {
+    one.details ??= await this.get('reconcile', { position: one.position }).catch(() => ({ accesses: [], leftOut: one.reads + one.writes }));
+    return one.details;
   }
 
   controllers() {

@@ -53,6 +53,7 @@ where
         (&Method::GET, "object") => Ok(answer_json(&object(view, &query)?)),
         (&Method::GET, "history") => Ok(answer_json(&history(view, &query)?)),
         (&Method::GET, "requests") => Ok(answer_json(&requests(view, &query)?)),
+        (&Method::GET, "reconcile") => Ok(answer_json(&reconcile(view, &query)?)),
         (&Method::GET, "reconciles") => Ok(answer_json(&reconciles(view, &query)?)),
         (&Method::GET, "events") => events(view),
         (&Method::GET | &Method::DELETE | &Method::POST, path) if is_passed_on(&parts.method, path) => {
@@ -195,6 +196,21 @@ fn reconciles(view: &View, query: &Query) -> Result<Reports, Refusal> {
         Some(admin) => besides::live(admin, after, marks, limit),
         None => view.besides().reports(after, marks, limit),
     })
+}
+
+/// What a reconcile read and wrote: that of a position, as the list of them counts it.
+fn reconcile(view: &View, query: &Query) -> Result<Value, Refusal> {
+    let position = query.number("position", 0)?;
+    let found = match view.admin() {
+        Some(admin) => admin.reconcile_at(position),
+        None => {
+            usize::try_from(position).ok().and_then(|place| view.besides().reconciles.get(place).cloned())
+        }
+    };
+    let Some(found) = found else {
+        return Err(Refusal::missing(format!("the reconcile {position} is not known, or not any more")));
+    };
+    Ok(json!({"accesses": found.accesses, "leftOut": found.accesses_left_out}))
 }
 
 /// Which requests are shown. What is empty means all.

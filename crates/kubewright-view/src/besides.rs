@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use kubewright_control_plane::admin::{Admin, AnsweredRequest, Match, Queue};
+use kubewright_meta::access::Access;
 use kubewright_recording::{Mark, Reconcile, Record, Request};
 use serde::Serialize;
 
@@ -52,10 +53,21 @@ pub struct ReconcileRow {
     pub outcome: String,
     /// Whether it went wrong.
     pub failed: bool,
+    /// How many different reads it made, as far as its operator has told.
+    pub reads: usize,
+    /// How many different writes it made.
+    pub writes: usize,
+    /// What it read and wrote. The page asks for it by itself.
+    #[serde(skip)]
+    pub accesses: Vec<Access>,
+    /// How many accesses are left out.
+    #[serde(skip)]
+    pub accesses_left_out: u64,
 }
 
 impl From<&Reconcile> for ReconcileRow {
     fn from(reconcile: &Reconcile) -> Self {
+        let writes = reconcile.accesses.iter().filter(|access| access.is_write()).count();
         let milliseconds = |seconds: f64| (seconds * 1_000_000.0).round() / 1_000.0;
         Self {
             time: reconcile.time.as_millisecond(),
@@ -68,6 +80,10 @@ impl From<&Reconcile> for ReconcileRow {
             reasons: reconcile.reasons.clone(),
             outcome: reconcile.outcome.clone(),
             failed: reconcile.failed,
+            reads: reconcile.accesses.len() - writes,
+            writes,
+            accesses: reconcile.accesses.clone(),
+            accesses_left_out: reconcile.accesses_left_out,
         }
     }
 }

@@ -10,6 +10,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret as SecretObject};
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use kubewright_control_plane::recording::{Did, Recording};
 use kubewright_control_plane::{ControlPlane, Secret};
+use kubewright_meta::access::{Access, Found};
 use kubewright_recording::{Author, Mark, Reconcile, Record, Request as AskedFor};
 use serde_json::{Value, json};
 
@@ -177,6 +178,8 @@ async fn what_is_asked_wrongly_is_refused_by_the_name_of_what_is_wrong() {
         ("object?collection=/pods&key=default/a", 404, "/pods default/a was not there"),
         ("requests?status=x", 400, "status: "),
         ("reconciles?after=x", 400, "after: "),
+        ("reconcile?position=x", 400, "position: "),
+        ("reconcile?position=7", 404, "the reconcile 7 is not known"),
         ("clock", 404, "a recording has no clock"),
         ("nothing", 404, "there is no GET /api/nothing"),
     ] {
@@ -188,8 +191,12 @@ async fn what_is_asked_wrongly_is_refused_by_the_name_of_what_is_wrong() {
 
 fn reconcile(second: i64, key: &str) -> Reconcile {
     let time = jiff::Timestamp::from_second(second).expect("a time");
+    let mut read = Access::new("get", "/configmaps".to_owned(), key.to_owned());
+    (read.cached, read.found) = (true, Found::Version("1".to_owned()));
+    let written = Access::new("patch", "/configmaps/status".to_owned(), key.to_owned());
     Reconcile {
         time,
+        accesses: vec![read, written],
         controller: "press".to_owned(),
         key: key.to_owned(),
         took: 0.25,
@@ -228,6 +235,13 @@ async fn a_recording_has_the_reconciles_the_marks_and_the_requests_that_were_rec
     let (after, marks) = (&first["after"], &first["marksAfter"]);
     let second = browser.get(&format!("reconciles?after={after}&marksAfter={marks}")).await;
     assert_eq!((&second["reconciles"][0]["key"], &second["marks"]), (&json!("default/b"), &json!([])));
+    assert_eq!(
+        (&second["reconciles"][0]["reads"], &second["reconciles"][0]["writes"]),
+        (&json!(1), &json!(1))
+    );
+    let read =
+        json!({"verb": "get", "resource": "/configmaps", "key": "default/b", "cached": true, "version": "1"});
+    assert_eq!(browser.get("reconcile?position=1").await["accesses"][0], read);
     let requests = browser.get("requests?status=403&what=pods").await;
     assert_eq!((&requests["total"], &requests["requests"][0]["what"]), (&json!(1), &json!("/pods")));
     assert_eq!(browser.get("requests?status=2xx").await["requests"], json!([]));

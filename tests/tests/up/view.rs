@@ -105,11 +105,15 @@ async fn the_page_shows_what_happens_and_goes_back_in_time() {
     assert_eq!(browser.errors, [""; 0], "no script failed, and the policy of the page refused nothing");
 }
 
-/// Takes every ConfigMap but `bad`.
+/// Takes every ConfigMap but `bad`, and marks `good`.
 struct Maps;
 
 impl Reconciler for Maps {
-    async fn reconcile(&self, _: &Context, key: &Key) -> Result<Outcome, Error> {
+    async fn reconcile(&self, ctx: &Context, key: &Key) -> Result<Outcome, Error> {
+        let map = ctx.get::<ConfigMap>(key);
+        if key.name == "good" && map.is_some_and(|map| map.data.is_none()) {
+            ctx.patch::<ConfigMap>(key, json!({"data": {"seen": "yes"}})).await?;
+        }
         if key.name == "bad" { Err(Error::new("it is bad")) } else { Ok(Outcome::Done) }
     }
 }
@@ -142,6 +146,21 @@ async fn what_an_operator_reconciles_is_shown_with_why_and_what_fails_is_in_its_
         .await;
     browser.until("document.querySelector('.queue')?.innerText.includes('1 in back-off')").await;
     assert_eq!(browser.nameless(), [json!(null); 0], "all that can be used has a name");
+
+    // What it read and wrote is opened below it, and leads to the object as it was written.
+    browser.click("#reconciles button[aria-label='1 read, 1 written by the reconcile of default/good']");
+    browser.until("document.querySelector('.accesses')?.innerText.includes('get configmaps default/good in the cache at ')").await;
+    let written = "[...document.querySelectorAll('.accesses .wrote')].map((line) => line.innerText)[0]";
+    let said = browser.value(written);
+    assert!(
+        said.as_str().is_some_and(|line| line.starts_with("patch configmaps default/good now at ")),
+        "{said}"
+    );
+    assert_eq!(browser.nameless(), [json!(null); 0], "all that can be used has a name");
+    browser.click(".accesses .wrote .link");
+    browser.until("document.querySelector('#object h2')?.innerText === 'ConfigMap default/good'").await;
+    browser.until("document.querySelector('.yaml').innerText.includes('seen: ')").await;
+    browser.click("#page-reconciles");
     let failed = "(() => { const end = document.querySelectorAll('#reconciles select')[1]; end.value = 'failed'; end.dispatchEvent(new Event('input')); })()";
     browser.value(failed);
     browser.until(&format!("{rows}.every((row) => row.includes('failed'))")).await;
@@ -166,6 +185,11 @@ async fn what_an_operator_reconciles_is_shown_with_why_and_what_fails_is_in_its_
     tokio::time::timeout(std::time::Duration::from_secs(60), is_recorded).await.expect("it is recorded");
     let good = recorded().into_iter().find(|one| one.key == "default/good").expect("it is recorded");
     assert!(good.by.program.starts_with("shops/1.0") && good.controller == "maps", "{good:?}");
+    let accesses: Vec<_> = good.accesses.iter().map(ToString::to_string).collect();
+    assert!(
+        matches!(&*accesses, [read, write] if read.starts_with("get configmaps default/good in the cache: at ") && write.starts_with("patch configmaps default/good: now at ")),
+        "{accesses:?}"
+    );
     up.kill();
     let _ = std::fs::remove_file(file);
 }

@@ -309,6 +309,13 @@ fn details(row: &ReconcileRow) -> (String, Vec<String>) {
         "outcome:".to_owned(),
     ];
     lines.extend(row.outcome.lines().map(|line| format!("  {line}")));
+    if !row.accesses.is_empty() {
+        lines.push("read and written:".to_owned());
+        lines.extend(row.accesses.iter().map(|access| format!("  {access}")));
+    }
+    if row.accesses_left_out > 0 {
+        lines.push(format!("  and {} more", row.accesses_left_out));
+    }
     (title, lines)
 }
 

@@ -11,6 +11,7 @@ use kubewright_cluster::recording::Write;
 use kubewright_recording::{Author, Reconcile, Redactor};
 use kubewright_view::ReconcileRow;
 use kubewright_world::World;
+use serde::Deserialize;
 use serde_json::Value;
 use tokio::{
     sync::mpsc,
@@ -182,6 +183,8 @@ pub(super) fn unknown(answer: &Value, known: &mut Known) -> Vec<ReconcileRow> {
                     took: one["tookSeconds"].as_f64().unwrap_or_default(),
                     outcome: text(&one["outcome"]),
                     failed: one["failed"] == true,
+                    accesses: Vec::deserialize(&one["accesses"]).unwrap_or_default(),
+                    accesses_left_out: one["accessesLeftOut"].as_u64().unwrap_or_default(),
                 }));
             }
             now.insert(id);

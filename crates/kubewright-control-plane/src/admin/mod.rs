@@ -297,6 +297,12 @@ impl Admin {
         self.0.state.lock().reconciles.since(position)
     }
 
+    /// The reconcile after the first `position`, if it is kept.
+    #[must_use]
+    pub fn reconcile_at(&self, position: u64) -> Option<Reconcile> {
+        self.0.state.lock().reconciles.at(position).cloned()
+    }
+
     /// The queues of the controllers whose operators have told of them.
     #[must_use]
     pub fn queues(&self) -> Vec<Queue> {

@@ -1,8 +1,10 @@
 //! What operators tell of their reconciles and queues.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::mem;
 
 use jiff::Timestamp;
+use kubewright_meta::access::{Access, Found};
 use kubewright_recording::{Author, Reconcile};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -14,6 +16,9 @@ const KEPT: usize = 16_384;
 const MOST_QUEUES: usize = 1_024;
 /// How many reconciles of each controller are shown at once, as an operator does itself.
 const SHOWN: usize = 256;
+/// How many accesses are kept of a reconcile, and of all together.
+const LONGEST_ACCESSES: usize = 100;
+const MOST_ACCESSES: usize = 131_072;
 /// The most characters of each text that is kept.
 const LONGEST: usize = 2_000;
 
@@ -80,12 +85,18 @@ struct ReportedReconcile {
     outcome: String,
     #[serde(default)]
     failed: bool,
+    #[serde(default)]
+    accesses: Vec<Access>,
+    #[serde(default)]
+    accesses_left_out: u64,
 }
 
 /// The last reconciles, and the queues.
 #[derive(Debug, Default)]
 pub(super) struct Reconciles {
     kept: VecDeque<Reconcile>,
+    /// How many accesses they have together.
+    accesses: usize,
     forgotten: u64,
     queues: BTreeMap<(String, String, String), Queue>,
     /// How many there ever were, and how often queues were told.
@@ -95,11 +106,13 @@ pub(super) struct Reconciles {
 impl Reconciles {
     /// Notes a reconcile.
     pub(super) fn add(&mut self, reconcile: Reconcile) {
-        if self.kept.len() >= KEPT {
-            self.kept.pop_front();
+        self.accesses += reconcile.accesses.len();
+        self.kept.push_back(reconcile);
+        while self.kept.len() > KEPT || self.accesses > MOST_ACCESSES {
+            let Some(oldest) = self.kept.pop_front() else { break };
+            self.accesses -= oldest.accesses.len();
             self.forgotten += 1;
         }
-        self.kept.push_back(reconcile);
         self.count.send_modify(|count| *count += 1);
     }
 
@@ -108,7 +121,9 @@ impl Reconciles {
     pub(super) fn record(&mut self, by: &Author, now: Timestamp, report: OperatorReport) {
         for ControllerReport { controller, waiting, failing, reconciles } in report.controllers {
             let controller = short(controller);
-            for one in reconciles {
+            for mut one in reconciles {
+                let surplus = one.accesses.len().saturating_sub(LONGEST_ACCESSES);
+                one.accesses.truncate(LONGEST_ACCESSES);
                 self.add(Reconcile {
                     time: one.began.min(now),
                     by: by.clone(),
@@ -119,6 +134,8 @@ impl Reconciles {
                     took: one.took_seconds,
                     outcome: short(one.outcome),
                     failed: one.failed,
+                    accesses: one.accesses.into_iter().map(short_access).collect(),
+                    accesses_left_out: one.accesses_left_out.saturating_add(surplus as u64),
                 });
             }
             let failing = failing.into_iter().take(KEPT);
@@ -138,6 +155,11 @@ impl Reconciles {
         let skipped = usize::try_from(position.saturating_sub(self.forgotten)).unwrap_or(usize::MAX);
         let reconciles = self.kept.iter().skip(skipped).cloned().collect();
         (reconciles, self.forgotten + self.kept.len() as u64)
+    }
+
+    /// The reconcile at a position, if it is kept.
+    pub(super) fn at(&self, position: u64) -> Option<&Reconcile> {
+        self.kept.get(usize::try_from(position.checked_sub(self.forgotten)?).ok()?)
     }
 
     /// What there is now, controller by controller, in the form of an operator's `/debug/reconciles`: the latest reconciles first.
@@ -180,8 +202,19 @@ impl Reconciles {
 fn shown(one: &Reconcile) -> Value {
     json!({
         "key": one.key, "began": one.time.to_string(), "reasons": one.reasons, "waitedSeconds": one.waited,
-        "tookSeconds": one.took, "outcome": one.outcome, "failed": one.failed,
+        "tookSeconds": one.took, "outcome": one.outcome, "failed": one.failed, "accesses": one.accesses,
+        "accessesLeftOut": one.accesses_left_out,
     })
+}
+
+fn short_access(mut access: Access) -> Access {
+    for text in [&mut access.verb, &mut access.resource, &mut access.key] {
+        *text = short(mem::take(text));
+    }
+    if let Found::Version(version) = &mut access.found {
+        *version = short(mem::take(version));
+    }
+    access
 }
 
 fn short(mut text: String) -> String {
@@ -227,6 +260,26 @@ mod tests {
             all.add(Reconcile { key: number.to_string(), ..Reconcile::default() });
         }
         assert_eq!((all.since(0).0.len(), &*all.since(0).0[0].key), (KEPT, "1"));
+        assert_eq!(all.at(0).map(|one| &*one.key), None, "it is forgotten");
+        assert_eq!(all.at(1).map(|one| &*one.key), Some("1"));
         assert_eq!(short("é".repeat(LONGEST)).len(), LONGEST);
+    }
+
+    #[test]
+    fn accesses_are_kept_as_far_as_there_is_room_and_what_is_left_out_is_counted() {
+        let (mut all, by) = (Reconciles::default(), Author::default());
+        let access = |number: usize| json!({"verb": "get", "resource": "/pods", "key": format!("default/{number}"), "version": "7"});
+        let accesses: Vec<_> = (0..LONGEST_ACCESSES + 5).map(access).collect();
+        let one = json!({"key": "default/a", "began": second(9).to_string(), "accesses": accesses, "accessesLeftOut": 2});
+        for _ in 0..MOST_ACCESSES / LONGEST_ACCESSES + 1 {
+            all.record(&by, second(10), report(&json!([one]), 0));
+        }
+        let kept = all.since(0).0;
+        assert_eq!(
+            (kept.len(), kept[0].accesses.len(), kept[0].accesses_left_out),
+            (MOST_ACCESSES / LONGEST_ACCESSES, LONGEST_ACCESSES, 7)
+        );
+        let shown = &all.show(second(12))["controllers"][0]["reconciles"][0]["accesses"][0];
+        assert_eq!(*shown, json!({"verb": "get", "resource": "/pods", "key": "default/0", "version": "7"}));
     }
 }

@@ -31,7 +31,7 @@ use super::{
     write::Write,
 };
 use crate::{
-    Cached, Key,
+    Cached, Key, accesses,
     object::{Kept, typed},
 };
 
@@ -106,7 +106,10 @@ impl<K: Cached> Informer<K> {
     /// The objects that have an owner reference to `owner_uid`, controlling or not, sorted by key.
     #[must_use]
     pub fn owned_by(&self, owner_uid: &str) -> Vec<Arc<K>> {
-        self.0.store.owned_by(owner_uid).into_iter().filter_map(|kept| typed(kept.value())).collect()
+        let owned: Vec<_> =
+            self.0.store.owned_by(owner_uid).into_iter().filter_map(|kept| typed(kept.value())).collect();
+        accesses::listed(&self.0.kind.group, &self.0.kind.plural, None, owned.len());
+        owned
     }
 
     /// Tells `handler` of every object that is known, as created, and then of every change, in order. It is called
@@ -212,12 +215,18 @@ impl AnyInformer {
 
     /// The object named `key`, of the kind's type.
     pub(super) fn get<K: Cached>(&self, key: &Key) -> Option<Arc<K>> {
-        self.store.get(key).and_then(|kept| typed(kept.value()))
+        let object = self.store.get(key).and_then(|kept| typed::<K>(kept.value()));
+        let version = object.as_ref().and_then(|object| object.meta().resource_version.as_deref());
+        accesses::looked_up(&self.kind.group, &self.kind.plural, key, version);
+        object
     }
 
     /// All objects, or those of one namespace, of the kind's type.
     pub(super) fn list_of<K: Cached>(&self, namespace: Option<&str>) -> Vec<Arc<K>> {
-        self.store.list(namespace).into_iter().filter_map(|kept| typed(kept.value())).collect()
+        let objects: Vec<_> =
+            self.store.list(namespace).into_iter().filter_map(|kept| typed(kept.value())).collect();
+        accesses::listed(&self.kind.group, &self.kind.plural, namespace, objects.len());
+        objects
     }
 
     /// As [`Informer::subscribe`]; also for changes that were withheld from an author at first.

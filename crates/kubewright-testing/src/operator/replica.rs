@@ -36,6 +36,8 @@ fn noted(record: &ReconcileRecord, by: &Author) -> Reconcile {
         took: record.took.as_secs_f64(),
         outcome: record.outcome.clone(),
         failed: record.has_failed,
+        accesses: record.accesses.clone(),
+        accesses_left_out: record.accesses_left_out,
     }
 }
 
