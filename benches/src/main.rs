@@ -6,6 +6,7 @@ mod cache;
 mod crowd;
 mod figures;
 mod process;
+mod recording;
 mod workload;
 
 use std::path::PathBuf;
@@ -37,6 +38,14 @@ struct Options {
     #[arg(long)]
     crowd: bool,
 
+    /// Measures a day of 5,000 pods that is recorded, instead: as many hours of it
+    #[arg(long, value_name = "HOURS")]
+    recording: Option<f64>,
+
+    /// How many times as fast its clock goes as that of the machine
+    #[arg(long, value_name = "NUMBER", default_value_t = 60, requires = "recording")]
+    speed: u32,
+
     /// Measures what this program takes that caches Pods, instead; several times for several programs
     #[arg(long, value_name = "PROGRAM")]
     cache: Vec<String>,
@@ -61,10 +70,10 @@ async fn main() -> Result<()> {
         let _ = std::fs::remove_dir_all(&folder);
         return measured;
     }
-    let measured = if options.crowd {
-        crowd::measure(&options.kubewright, &kubeconfig).await
-    } else {
-        measure(&options, kubeconfig).await
+    let measured = match options.recording {
+        Some(hours) => recording::measure(&options.kubewright, &folder, hours, options.speed).await,
+        None if options.crowd => crowd::measure(&options.kubewright, &kubeconfig).await,
+        None => measure(&options, kubeconfig).await,
     };
     let _ = std::fs::remove_dir_all(&folder);
     eprintln!("{}", table(&measured?));

@@ -127,8 +127,17 @@ impl Drop for Process {
     }
 }
 
+/// How many seconds of a processor a process that runs has taken, from Linux' `/proc` (`proc_pid_stat(5)`: `utime`, `stime`, in hundredths).
+pub(crate) fn cpu_seconds(pid: u32) -> Option<f64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name of the program stands in parentheses, and may have any.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = |field: usize| fields.get(field)?.parse::<u32>().ok();
+    Some(f64::from(ticks(11)? + ticks(12)?) / 100.0)
+}
+
 /// The resident memory of the process `root` and of all its descendants, from Linux' `/proc`.
-fn resident_bytes(root: u32) -> Option<u64> {
+pub(crate) fn resident_bytes(root: u32) -> Option<u64> {
     let mut parents = BTreeMap::new();
     for entry in fs::read_dir("/proc").ok()?.flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
@@ -166,5 +175,15 @@ mod tests {
     fn this_process_uses_memory() {
         let bytes = super::resident_bytes(std::process::id()).expect("there is a /proc");
         assert!((1 << 20..1 << 34).contains(&bytes), "{bytes}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_that_works_takes_processor_time() {
+        let before = super::cpu_seconds(std::process::id()).expect("there is a /proc");
+        let mut sum = 0_u64;
+        while super::cpu_seconds(std::process::id()).expect("there is a /proc") < before + 0.02 {
+            sum = std::hint::black_box(sum.wrapping_add(1));
+        }
     }
 }
