@@ -18,6 +18,9 @@ pub(crate) use self::objects::{Applied, Objects, Others, called, object};
 /// Who writes: the field manager of what commands apply.
 pub(crate) const MANAGER: &str = "kubewright";
 
+/// What an API server says of a request that a webhook has denied.
+const DENIED: &str = "denied the request";
+
 /// Which cluster.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ClusterArgs {
@@ -84,7 +87,8 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 /// What an API server, or the way to it, says against a request; with the remedy.
 pub(crate) fn refused(what: &str, error: &kube::Error) -> anyhow::Error {
     match error {
-        kube::Error::Api(status) if status.code == 403 => {
+        // A webhook that denies a request says so by 403 too: that is no right that is lacking.
+        kube::Error::Api(status) if status.code == 403 && !status.message.contains(DENIED) => {
             anyhow!(
                 "{what}: {}: `kubewright doctor` says which rights you lack; ask an administrator of the cluster for them",
                 status.message

@@ -30,6 +30,7 @@ use crate::{
     printer,
     project::ProjectArgs,
     stand::{
+        args::WebhookArgs,
         manifests::{self, Inputs},
         past,
         program::OperatorCommand,
@@ -51,6 +52,9 @@ struct Wanted {
     /// The service account that the program runs under, where the manifests have several Deployments or none
     #[arg(long, value_name = "NAMESPACE/NAME")]
     service_account: Option<String>,
+
+    #[command(flatten)]
+    webhooks: WebhookArgs,
 
     /// How many seconds nobody may write for it to be at rest
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = clap::value_parser!(u64).range(1..=600))]
@@ -92,7 +96,8 @@ pub(crate) struct RenderArgs {
     #[command(flatten)]
     project: ProjectArgs,
 
-    /// The operator's program with its arguments; it finds its cluster by $KUBECONFIG, and $ENABLE_WEBHOOKS is `false`
+    /// The operator's program with its arguments; it finds its cluster by $KUBECONFIG. `{port}` in an argument
+    /// becomes a free port, `{webhook-port}` that of the webhooks, `{webhook-certs}` the folder of their certificate
     #[arg(value_name = "PROGRAM", last = true)]
     program: Vec<String>,
 }
@@ -127,11 +132,11 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_name = "PATH")]
     new_manifests: Vec<PathBuf>,
 
-    /// The old program, as a shell's command line
+    /// The old program, as a shell's command line; `{port}`, `{webhook-port}` and `{webhook-certs}` in it are as for `render`
     #[arg(long, value_name = "COMMAND")]
     old: String,
 
-    /// The new program, as a shell's command line
+    /// The new program, in the same way
     #[arg(long, value_name = "COMMAND")]
     new: String,
 
@@ -166,7 +171,8 @@ impl Wanted {
             Some(account) => account,
             None => inputs.account()?,
         };
-        let ran = settled::run(inputs, &account, command, self.limits(), past).await?;
+        let webhooks = self.webhooks.port(&inputs.needed, command);
+        let ran = settled::run(inputs, &account, command, webhooks, self.limits(), past).await?;
         for warning in &ran.warnings {
             let _ = writeln!(io::stderr(), "warning: {warning}");
         }

@@ -8,13 +8,14 @@ use tokio::time::{Instant, sleep};
 
 use super::made::{self, End};
 use crate::{
-    access::{ClusterArgs, Objects, Others},
+    access::ClusterArgs,
     run::account::Account,
     stand::{
         Stand, activity,
         manifests::Inputs,
         past,
         program::{OperatorCommand, Running},
+        webhooks::{self, WebhookPort},
     },
 };
 
@@ -39,11 +40,13 @@ pub(super) struct Ran {
 /// Runs a program on a new control plane, or on one with the objects of a recording, with what it needs, gives it its objects, and waits until nobody writes any more.
 ///
 /// # Errors
-/// When the control plane does not start or refuses an object, or the program ends or does not come to rest.
+/// When the control plane does not start, it or a webhook refuses an object, or the program ends, does not serve its webhooks or does not
+/// come to rest.
 pub(super) async fn run(
     inputs: &Inputs,
     account: &(String, String),
     command: &OperatorCommand,
+    webhooks: Option<WebhookPort>,
     limits: Limits,
     past: Option<&Recording>,
 ) -> anyhow::Result<Ran> {
@@ -51,7 +54,7 @@ pub(super) async fn run(
         Some(past) => Stand::of(past::builder(past.clone())).await?,
         None => Stand::start().await?,
     };
-    let ran = on(&stand, inputs, account, command, limits, past).await;
+    let ran = on(&stand, inputs, account, command, webhooks, limits, past).await;
     stand.cluster.stop().await;
     ran
 }
@@ -61,24 +64,38 @@ async fn on(
     inputs: &Inputs,
     (namespace, name): &(String, String),
     command: &OperatorCommand,
+    webhooks: Option<WebhookPort>,
     limits: Limits,
     past: Option<&Recording>,
 ) -> anyhow::Result<Ran> {
     let Stand { cluster, access } = stand;
     let deadline = Instant::now() + limits.timeout;
-    let mut warnings = stand.install(&inputs.needed, &inputs.given, namespace, deadline, None).await?;
-    let mut objects = Objects::new(&access.client);
-    for one in &inputs.given {
-        objects.apply(one, Others::TakenOver).await?;
+    let served = webhooks.map(WebhookPort::prepare).transpose()?;
+    let mut warnings =
+        stand.install(&inputs.needed, &inputs.given, namespace, deadline, served.as_ref()).await?;
+    let command = served.as_ref().map_or_else(|| command.clone(), |served| command.with_webhooks(served));
+    let called = served.as_ref().filter(|_| webhooks::has_some(&inputs.needed));
+    if called.is_none() {
+        stand.give(&inputs.given).await?;
     }
     let account = Account::of(access, &ClusterArgs::default(), namespace, name).await?;
     let user = format!("system:serviceaccount:{namespace}:{name}");
     let since = cluster.revision().0;
     let mut running = command.start(account.kubeconfig(), limits.shows_logs)?;
+    let group = running.group();
+    let to_rest = async {
+        if let Some(called) = called {
+            if let Err(why) = called.served(group, deadline).await {
+                return Ok(Rest::Unserved(why));
+            }
+            stand.give(&inputs.given).await?;
+        }
+        at_rest(cluster, &user, deadline, limits.rest).await
+    };
     let rested = tokio::select! {
         biased;
         status = running.ended() => Err(anyhow!("program ended ({status}) before it was at rest{}", running.tail())),
-        rested = at_rest(cluster, &user, deadline, limits.rest) => rested,
+        rested = to_rest => rested,
     };
     let told = finish(running, rested).await?;
     warnings.extend(told);
@@ -90,12 +107,13 @@ async fn on(
     Ok(Ran { end, warnings })
 }
 
-/// Ends the program; one that never spoke to its control plane is an error with what it said.
+/// Ends the program; one that never spoke to its control plane, or serves no webhooks, is an error with what it said.
 async fn finish(mut running: Running, rested: anyhow::Result<Rest>) -> anyhow::Result<Option<String>> {
     let tail = running.tail();
     running.stop().await;
     match rested? {
         Rest::Quiet => Ok(None),
+        Rest::Unserved(why) => bail!("{why}{tail}"),
         Rest::Silent => bail!(
             "program has not spoken to its control plane in time: it has to find it by $KUBECONFIG{tail}"
         ),
@@ -112,6 +130,8 @@ enum Rest {
     Busy,
     /// It made no request.
     Silent,
+    /// It does not serve its webhooks, for which its objects wait.
+    Unserved(anyhow::Error),
 }
 
 /// Waits until the program has watched for as long as nobody has written: `rest`.

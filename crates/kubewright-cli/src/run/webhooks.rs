@@ -16,6 +16,9 @@ use crate::access::{self, Access, Objects, called, refused};
 /// The port of controller-runtime's webhook server.
 const PORT: u16 = 9443;
 
+/// What an operator of the SDK is told whose webhooks are not to be served. One that has none may not know the flag.
+pub(crate) const NOWHERE: &str = "--webhook-bind-address=0";
+
 /// Where they are served, and where the API server finds them.
 #[derive(Debug)]
 pub(super) struct WebhookAddress {
@@ -77,10 +80,10 @@ impl WebhookAddress {
     }
 }
 
-/// What an operator is told whose webhooks are not to be served. One that has none may not know the flag.
-pub(crate) fn off(objects: &[Value]) -> Vec<OsString> {
+/// What an operator with these objects is told whose webhooks are not to be served.
+pub(super) fn off(objects: &[Value]) -> Vec<OsString> {
     match objects.iter().any(leads_to_webhooks) {
-        true => vec!["--webhook-bind-address=0".into()],
+        true => vec![NOWHERE.into()],
         false => Vec::new(),
     }
 }

@@ -1,5 +1,6 @@
 //! Stand: a control plane of this process, and on it a program of somebody's, with what it needs.
 
+pub(crate) mod args;
 mod layout;
 pub(crate) mod manifests;
 pub(crate) mod past;
@@ -124,11 +125,8 @@ impl Stand {
             cluster.established(definition, deadline).await?;
         }
         let is_webhook = |one: &DynamicObject| kind(one).ends_with("WebhookConfiguration");
-        let skipped = others.iter().filter(|one| is_webhook(one)).count();
-        if skipped > 0 && webhooks.is_none() {
-            warnings.push(format!(
-                "{skipped} webhook configurations are left out: the program's webhooks are not called"
-            ));
+        if webhooks.is_none() {
+            warnings.extend(webhooks::not_called(needed));
         }
         // A kind of somebody else, such as a ServiceMonitor or a Certificate, is not needed to see what the operator makes.
         for one in others.iter().filter(|one| !is_webhook(one) && !is_program(one)) {
@@ -146,6 +144,19 @@ impl Stand {
             }
         }
         Ok(warnings)
+    }
+
+    /// Applies what the operator is given. Where a webhook does not answer yet it is tried again for a while.
+    ///
+    /// # Errors
+    /// When the control plane, or a webhook, refuses an object.
+    pub(crate) async fn give(&self, given: &[DynamicObject]) -> anyhow::Result<()> {
+        let mut cluster = Objects::new(&self.access.client);
+        let is_unreached = |error: &anyhow::Error| webhooks::is_unreached(&format!("{error:#}"));
+        for one in given {
+            webhooks::answered(async || cluster.apply(one, Others::TakenOver).await, is_unreached).await?;
+        }
+        Ok(())
     }
 }
 

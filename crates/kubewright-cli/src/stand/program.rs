@@ -18,7 +18,10 @@ use serde_json::Value;
 use tokio::process::{Child, Command};
 
 use super::webhooks::{CERTIFICATES, WEBHOOK_PORT, Webhooks};
-use crate::{project::Program, run::webhooks};
+use crate::{
+    project::Program,
+    run::webhooks::{self, leads_to_webhooks},
+};
 
 /// How long a program may take to end before it is killed.
 const LAST: Duration = Duration::from_secs(5);
@@ -35,32 +38,42 @@ const ENABLED: &str = "ENABLE_WEBHOOKS";
 #[derive(Clone, Debug)]
 pub(crate) struct OperatorCommand {
     words: Vec<OsString>,
-    /// Whether it is an operator of the SDK, which takes the kubeconfig as a flag.
-    is_of_sdk: bool,
+    kind: Kind,
+    /// Flags by which an operator of the SDK serves its webhooks.
+    webhook_flags: Vec<OsString>,
     /// Variables that it gets where they are not set.
     environment: Vec<(String, String)>,
 }
 
+/// How a program is told what it has to know.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    /// By variables, and by what is replaced in its arguments.
+    Foreign,
+    /// It is an operator of the SDK: by flags.
+    OfSdk { has_webhooks: bool },
+}
+
 impl OperatorCommand {
+    fn new(words: Vec<OsString>, kind: Kind) -> Self {
+        Self { words, kind, webhook_flags: Vec::new(), environment: Vec::new() }
+    }
+
     /// A program with its arguments.
     pub(crate) fn foreign(program: &str, arguments: &[String]) -> Self {
         let words = std::iter::once(program.into()).chain(arguments.iter().map(Into::into));
-        Self { words: words.collect(), is_of_sdk: false, environment: Vec::new() }
+        Self::new(words.collect(), Kind::Foreign)
     }
 
     /// A line that a shell reads.
     pub(crate) fn shell(line: &str) -> Self {
-        Self {
-            words: ["sh", "-c", line].map(OsString::from).to_vec(),
-            is_of_sdk: false,
-            environment: Vec::new(),
-        }
+        Self::new(["sh", "-c", line].map(OsString::from).to_vec(), Kind::Foreign)
     }
 
     /// The program of a project, with the objects that it says it needs.
     pub(crate) fn of_project(program: &Program, needed: &[Value]) -> Self {
-        let words = [program.path().as_os_str().to_owned(), "run".into()].into_iter();
-        Self { words: words.chain(webhooks::off(needed)).collect(), is_of_sdk: true, environment: Vec::new() }
+        let words = vec![program.path().as_os_str().to_owned(), "run".into()];
+        Self::new(words, Kind::OfSdk { has_webhooks: needed.iter().any(leads_to_webhooks) })
     }
 
     /// With the port and the certificates of its webhooks; controller-runtime finds them by the folder of temporary files.
@@ -76,12 +89,25 @@ impl OperatorCommand {
         let mut command = Self { words: self.words.iter().map(replaced).collect(), ..self.clone() };
         let folder = webhooks.folder().display().to_string();
         command.environment.extend([("TMPDIR".to_owned(), folder), (ENABLED.to_owned(), "true".to_owned())]);
+        if self.serves_by_flags() {
+            command.webhook_flags = vec![
+                format!("--webhook-bind-address=127.0.0.1:{}", webhooks.port()).into(),
+                format!("--webhook-cert-path={certificates}").into(),
+                // What leads to them is there already.
+                "--webhook-registration=nothing".into(),
+            ];
+        }
         command
     }
 
     /// Whether it is told where to serve its webhooks.
     pub(crate) fn has_webhook_port(&self) -> bool {
-        self.words.iter().any(|word| word.to_string_lossy().contains(WEBHOOK_PORT))
+        self.serves_by_flags() || self.words.iter().any(|word| word.to_string_lossy().contains(WEBHOOK_PORT))
+    }
+
+    /// Whether it is an operator of the SDK with webhooks.
+    fn serves_by_flags(&self) -> bool {
+        matches!(self.kind, Kind::OfSdk { has_webhooks: true })
     }
 
     /// With these variables, but for those that are set for this process.
@@ -98,8 +124,12 @@ impl OperatorCommand {
         for argument in arguments {
             command.arg(with_ports(argument)?);
         }
-        if self.is_of_sdk {
+        if matches!(self.kind, Kind::OfSdk { .. }) {
             command.arg("--kubeconfig").arg(kubeconfig);
+        }
+        match self.webhook_flags.as_slice() {
+            [] if self.serves_by_flags() => drop(command.arg(webhooks::NOWHERE)),
+            flags => drop(command.args(flags)),
         }
         command.env(ENABLED, "false").envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.env("KUBECONFIG", kubeconfig);
@@ -196,7 +226,7 @@ impl Running {
     }
 
     /// Its process group; none where it has ended.
-    fn group(&self) -> Option<Pid> {
+    pub(crate) fn group(&self) -> Option<Pid> {
         self.child.id().and_then(|id| Pid::from_raw(id.cast_signed()))
     }
 

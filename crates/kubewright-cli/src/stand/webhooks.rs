@@ -6,15 +6,22 @@ use std::{
     net::{Ipv4Addr, TcpListener},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
 };
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use kube::api::DynamicObject;
 use kubewright_serve::authority::Authority;
 use kubewright_world::World;
+use rustix::process::Pid;
 use serde_json::{Value, json};
+use tokio::{
+    net::TcpStream,
+    time::{Instant, sleep},
+};
 
+use super::{ports, program::OperatorCommand};
 use crate::run::{account::make_private, webhooks};
 
 /// What stands for the port of the webhooks in a program's arguments.
@@ -25,6 +32,52 @@ pub(crate) const CERTIFICATES: &str = "{webhook-certs}";
 const SERVING_CERTIFICATES: &str = "k8s-webhook-server/serving-certs";
 /// A port on which nothing listens: that of tcpmux.
 const NOBODY: u16 = 1;
+
+/// What the API server says when a webhook does not answer, of admission or of conversion, as that of a program that starts.
+const UNREACHED: [&str; 2] = ["failed calling webhook", "conversion webhook for"];
+/// How long it is waited for the answer of a webhook, and how long between two tries.
+const LONGEST_START: Duration = Duration::from_secs(10);
+const AGAIN: Duration = Duration::from_millis(200);
+
+/// What to do about webhooks that are not called, or not served.
+const REMEDY: &str = "write {webhook-port} into the program's arguments where it takes the port of its webhooks, or name the port that \
+                      it has with --webhook-port";
+
+/// On which port a program serves its webhooks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WebhookPort {
+    /// Another one in each run, which the program is told.
+    Free,
+    /// The one that the program has.
+    Fixed(u16),
+}
+
+impl WebhookPort {
+    /// The port of a program that is run with these objects, where somebody says it: the program's arguments ask for one, or the
+    /// objects have webhooks and it is `said`.
+    pub(crate) fn choose(
+        said: Option<u16>,
+        needed: &[DynamicObject],
+        command: &OperatorCommand,
+    ) -> Option<Self> {
+        let fixed = said.map(Self::Fixed);
+        match command.has_webhook_port() {
+            true => Some(fixed.unwrap_or(Self::Free)),
+            false => fixed.filter(|_| has_some(needed)),
+        }
+    }
+
+    /// A certificate for it.
+    ///
+    /// # Errors
+    /// As [`Webhooks::prepare`].
+    pub(crate) fn prepare(self) -> anyhow::Result<Webhooks> {
+        Webhooks::prepare(match self {
+            Self::Free => None,
+            Self::Fixed(port) => Some(port),
+        })
+    }
+}
 
 /// Where the webhooks of one run are, with a certificate of their own. Its folder goes when this is dropped.
 pub(crate) struct Webhooks {
@@ -38,7 +91,7 @@ impl Webhooks {
     ///
     /// # Errors
     /// When there is no port, no entropy, or the file system refuses.
-    pub(crate) fn prepare(port: Option<u16>) -> anyhow::Result<Self> {
+    fn prepare(port: Option<u16>) -> anyhow::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let port = match port {
@@ -94,6 +147,28 @@ impl Webhooks {
         self.lead_to(NOBODY, object)
     }
 
+    /// Waits until the program of a process group serves them. What the program listens on is seen where the machine says it, so that no
+    /// connection is in its log; else a connection tells.
+    ///
+    /// # Errors
+    /// When nobody listens there by then, with what is to be done.
+    pub(crate) async fn served(&self, group: Option<Pid>, deadline: Instant) -> anyhow::Result<()> {
+        let port = self.port;
+        let listens = |group: Pid| ports::of_group(group.as_raw_nonzero().get());
+        loop {
+            let is_seen = group.and_then(listens).is_some_and(|ports| ports.contains(&port));
+            if is_seen || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.is_ok() {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                bail!(
+                    "the program serves no webhooks on 127.0.0.1:{port}, and the manifests have some: {REMEDY}"
+                );
+            }
+            sleep(AGAIN).await;
+        }
+    }
+
     fn lead_to(&self, port: u16, object: &DynamicObject) -> anyhow::Result<DynamicObject> {
         let json = serde_json::to_value(object).context("an object of the manifests")?;
         let bundle = BASE64_STANDARD.encode(&self.ca);
@@ -107,6 +182,47 @@ impl Drop for Webhooks {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// The answer to a request; where a webhook does not answer, which `is_unreached` says of an error, the one of a later try.
+///
+/// # Errors
+/// What the last try failed with.
+pub(crate) async fn answered<T, E>(
+    mut ask: impl AsyncFnMut() -> Result<T, E>,
+    is_unreached: impl Fn(&E) -> bool,
+) -> Result<T, E> {
+    let deadline = Instant::now() + LONGEST_START;
+    loop {
+        match ask().await {
+            Err(error) if is_unreached(&error) && Instant::now() < deadline => sleep(AGAIN).await,
+            answer => return answer,
+        }
+    }
+}
+
+/// Whether a refusal is that of a webhook that does not answer.
+pub(crate) fn is_unreached(why: &str) -> bool {
+    UNREACHED.iter().any(|one| why.contains(one))
+}
+
+/// What is to be said where the webhooks of these objects are not called; nothing where there are none.
+pub(super) fn not_called(needed: &[DynamicObject]) -> Option<String> {
+    let (configurations, definitions): (Vec<_>, Vec<_>) = needed
+        .iter()
+        .filter(|object| has_some(std::slice::from_ref(object)))
+        .partition(|object| object.types.as_ref().is_some_and(|types| types.kind.ends_with("Configuration")));
+    let mut lacking = Vec::new();
+    if !configurations.is_empty() {
+        lacking.push(format!("{} webhook configurations are left out", configurations.len()));
+    }
+    if !definitions.is_empty() {
+        lacking.push(format!("the versions of {} kinds are not converted", definitions.len()));
+    }
+    (!lacking.is_empty()).then(|| {
+        let lacking = lacking.join(", and ");
+        format!("{lacking}, as nobody says where the program serves its webhooks: {REMEDY}")
+    })
 }
 
 /// Whether objects have webhooks, of admission or of conversion.
@@ -126,6 +242,58 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn objects(json: &[Value]) -> Vec<DynamicObject> {
+        json.iter().map(|one| crate::access::object(one.clone()).expect("an object")).collect()
+    }
+
+    fn configuration() -> Value {
+        json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration", "metadata": {"name": "m"}})
+    }
+
+    fn converted() -> Value {
+        json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "d"},
+            "spec": {"conversion": {"strategy": "Webhook", "webhook": {}}}})
+    }
+
+    #[test]
+    fn a_port_is_chosen_where_the_arguments_ask_for_one_or_one_is_said_for_webhooks_that_are_there() {
+        let asks = OperatorCommand::foreign("manager", &["--port={webhook-port}".to_owned()]);
+        let silent = OperatorCommand::foreign("manager", &[]);
+        let (with, without) = (objects(&[configuration()]), objects(&[]));
+        let chosen = |said, needed: &[DynamicObject], command| WebhookPort::choose(said, needed, command);
+        assert_eq!(chosen(None, &with, &asks), Some(WebhookPort::Free));
+        assert_eq!(chosen(None, &without, &asks), Some(WebhookPort::Free));
+        assert_eq!(chosen(Some(9443), &with, &asks), Some(WebhookPort::Fixed(9443)));
+        assert_eq!(chosen(Some(9443), &with, &silent), Some(WebhookPort::Fixed(9443)));
+        assert_eq!(chosen(Some(9443), &without, &silent), None);
+        assert_eq!(chosen(None, &with, &silent), None);
+    }
+
+    #[test]
+    fn webhooks_that_are_not_called_are_told_with_the_remedy() {
+        let told = not_called(&objects(&[configuration(), converted()])).expect("two are not called");
+        assert!(
+            told.starts_with(
+                "1 webhook configurations are left out, and the versions of 1 kinds are not converted"
+            ) && told.contains("{webhook-port}")
+                && told.contains("--webhook-port"),
+            "{told}"
+        );
+        assert_eq!(not_called(&objects(&[json!({"apiVersion": "v1", "kind": "Namespace"})])), None);
+    }
+
+    #[tokio::test]
+    async fn who_serves_no_webhooks_is_told_so_in_time_and_who_does_is_seen() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let webhooks = Webhooks::prepare(Some(listener.local_addr().expect("its address").port()));
+        let webhooks = webhooks.expect("a certificate");
+        let deadline = Instant::now();
+        webhooks.served(None, deadline).await.expect("somebody listens");
+        drop(listener);
+        let told = webhooks.served(None, deadline).await.expect_err("nobody does").to_string();
+        assert!(told.contains("serves no webhooks") && told.contains("--webhook-port"), "{told}");
+    }
 
     #[test]
     fn configurations_lead_to_the_program_with_its_authority() {

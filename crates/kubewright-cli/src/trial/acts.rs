@@ -1,6 +1,6 @@
 //! What is done to the cluster in a step.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
 
 use anyhow::Context;
 use kube::{
@@ -15,7 +15,6 @@ use kubewright_trial::{
     story::{LEASES, ObjectId},
 };
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
 
 use crate::{
     access::{Access, Objects, Others, object, refused},
@@ -24,12 +23,6 @@ use crate::{
 
 /// How often a change is tried again that conflicts with what the operator writes.
 const TRIES: usize = 20;
-
-/// What the API server says when a webhook does not answer, of admission or of conversion, as that of a program that starts.
-const UNREACHED: [&str; 2] = ["failed calling webhook", "conversion webhook for"];
-/// How long it is waited for a webhook, and how long between two tries.
-const WEBHOOK_START: Duration = Duration::from_secs(10);
-const AGAIN: Duration = Duration::from_millis(200);
 /// The name of the trial's quotas.
 const QUOTA: &str = "trial-full";
 
@@ -189,19 +182,11 @@ impl<'a> Actor<'a> {
 
     /// The answer to a request; where a webhook does not answer, as that of a program that starts, the one of a later try.
     async fn asked<T>(&self, ask: impl AsyncFn() -> kube::Result<T>) -> kube::Result<T> {
-        let deadline = Instant::now() + WEBHOOK_START;
-        loop {
-            match ask().await {
-                Err(kube::Error::Api(status))
-                    if self.waits_for_webhooks
-                        && is_unreached(&status.message)
-                        && Instant::now() < deadline =>
-                {
-                    sleep(AGAIN).await;
-                }
-                answer => return answer,
-            }
-        }
+        let is_unreached = |error: &kube::Error| {
+            let kube::Error::Api(status) = error else { return false };
+            self.waits_for_webhooks && webhooks::is_unreached(&status.message)
+        };
+        webhooks::answered(ask, is_unreached).await
     }
 
     async fn create(&mut self, change: Option<&Change>, is_again: bool) -> anyhow::Result<Acted> {
@@ -343,11 +328,6 @@ fn changed(number: usize, sample: &DynamicObject, change: Option<&Change>) -> an
     let Some(change) = change else { return Ok(sample.clone()) };
     let value = serde_json::to_value(sample).context("a sample")?;
     object(change.of(number, &value))
-}
-
-/// Whether a refusal is that of a webhook that does not answer.
-pub(super) fn is_unreached(why: &str) -> bool {
-    UNREACHED.iter().any(|one| why.contains(one))
 }
 
 fn acted<T>(answer: kube::Result<T>) -> anyhow::Result<Acted> {

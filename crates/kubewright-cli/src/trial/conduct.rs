@@ -26,6 +26,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{Pace, Setting, stage};
+use crate::stand::webhooks;
 
 /// How many runs without anything that goes wrong teach what differs by itself.
 const UNDISTURBED: usize = 3;
@@ -245,7 +246,7 @@ impl Trial<'_> {
         tell: &(dyn Fn(String) + Sync),
     ) -> anyhow::Result<(Story, Vec<String>, Option<BTreeSet<u16>>)> {
         let first = self.run(&planner::undisturbed(1)).await?;
-        let has_webhooks = self.setting.webhooks.is_some();
+        let has_webhooks = self.setting.webhooks.is_some() && webhooks::has_some(&self.setting.inputs.needed);
         *self.known.lock() = Known { has_webhooks, ..Known::of(first.samples.clone()) };
         let tail = || first.story.lives.last().map(|life| life.tail.clone()).unwrap_or_default();
         if first.story.steps.first().is_some_and(|step| step.rest == Rest::Exited) {

@@ -26,10 +26,11 @@ use crate::{
     output::print,
     project::{ProjectArgs, Usage},
     stand::{
+        args::WebhookArgs,
         manifests::{self, Inputs},
         program::OperatorCommand,
         sources,
-        webhooks::{self, Webhooks},
+        webhooks::WebhookPort,
     },
 };
 
@@ -54,10 +55,8 @@ pub(crate) struct TrialArgs {
     #[arg(long, value_name = "NAMESPACE/NAME=COMMAND")]
     also: Vec<String>,
 
-    /// The port on which the program serves its webhooks, such as 9443; or {webhook-port} in its arguments, for another one in each
-    /// run. Without either they are not called
-    #[arg(long, value_name = "PORT")]
-    webhook_port: Option<u16>,
+    #[command(flatten)]
+    webhooks: WebhookArgs,
 
     /// Run only plans whose names begin so, such as `kill/create`; may be given several times
     #[arg(long = "plan", value_name = "NAME")]
@@ -181,25 +180,6 @@ impl Companion {
     }
 }
 
-/// Port of the webhooks.
-#[derive(Clone, Copy, Debug)]
-enum WebhookPort {
-    /// Another one in each run, which the program is told.
-    Free,
-    /// The one that the program has.
-    Fixed(u16),
-}
-
-impl WebhookPort {
-    /// A certificate for it.
-    fn prepare(self) -> anyhow::Result<Webhooks> {
-        Webhooks::prepare(match self {
-            Self::Free => None,
-            Self::Fixed(port) => Some(port),
-        })
-    }
-}
-
 /// Tries an operator.
 ///
 /// # Errors
@@ -215,7 +195,7 @@ pub(crate) async fn trial(args: &TrialArgs) -> anyhow::Result<ExitCode> {
         None => inputs.account()?,
     };
     let command = sources.command.with_environment(inputs.environment());
-    let webhooks = args.webhooks(&inputs, &command);
+    let webhooks = args.webhooks.port(&inputs.needed, &command);
     let also = args.also.iter().map(|text| Companion::read(text)).collect::<anyhow::Result<Vec<_>>>()?;
     let setting = Setting { inputs, account, command, webhooks, also };
     let told = format!("service account: {}/{}", setting.account.0, setting.account.1);
@@ -279,13 +259,6 @@ impl TrialArgs {
             plans: self.plans.clone(),
             recordings: self.recordings.clone(),
         }
-    }
-
-    /// Where the webhooks are served, where there are some and somebody says it.
-    fn webhooks(&self, inputs: &Inputs, command: &OperatorCommand) -> Option<WebhookPort> {
-        let fixed = self.webhook_port.map(WebhookPort::Fixed);
-        let said = fixed.or_else(|| command.has_webhook_port().then_some(WebhookPort::Free));
-        said.filter(|_| webhooks::has_some(&inputs.needed))
     }
 
     /// The keys of the baseline.

@@ -20,8 +20,8 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
 use super::{
-    Pace, Setting, WebhookPort,
-    acts::{Acted, Actor, is_unreached},
+    Pace, Setting,
+    acts::{Acted, Actor},
     evidence::Witness,
     nodes::Lost,
     rules,
@@ -29,7 +29,11 @@ use super::{
 use crate::{
     access::ClusterArgs,
     run::account::Account,
-    stand::{Stand, activity, program::Running, webhooks::Webhooks},
+    stand::{
+        Stand, activity,
+        program::Running,
+        webhooks::{WebhookPort, Webhooks, is_unreached},
+    },
 };
 
 /// How many nodes there are: one may be lost.

@@ -3,7 +3,7 @@
 //	press --bug late-finalizer
 //
 // It finds its API server as controller-runtime does (--kubeconfig, $KUBECONFIG). Its manifests are in press/config, with those of
-// its printers and its webhook beside.
+// its printers and its webhooks beside.
 package main
 
 import (
@@ -26,7 +26,7 @@ func main() {
 	flag.Var(&reconciler.Bug, "bug", "the bug that it has; none without")
 	flag.StringVar(&reconciler.Ledger, "ledger", "ledger", "the namespace of the ledger")
 	flag.BoolVar(&reconciler.HasPrinters, "printers", false, "print pages on pods")
-	webhookPort := flag.Int("webhook-port", 0, "the port of its webhook; none without")
+	webhookPort := flag.Int("webhook-port", 0, "the port of its webhooks; none without")
 	flag.Parse()
 	ctrl.SetLogger(zap.New(zap.WriteTo(os.Stderr)))
 	if err := run(&reconciler, *webhookPort); err != nil {
@@ -54,6 +54,7 @@ func run(reconciler *press.Reconciler, webhookPort int) error {
 	}
 	if webhookPort != 0 {
 		manager.GetWebhookServer().Register("/admit", press.Admit())
+		manager.GetWebhookServer().Register("/default", press.Default())
 	}
 	reconciler.Client, reconciler.Live = manager.GetClient(), manager.GetAPIReader()
 	if err := reconciler.SetupWithManager(manager); err != nil {

@@ -43,6 +43,25 @@ fn a_program_that_ends_is_an_error_with_what_it_said() {
     assert!(ended.errors.contains("no luck"), "{ended:?}");
 }
 
+/// The stored version is another than that of the sample: without the operator's conversion there is no object.
+#[test]
+#[ignore = "needs the built command: cargo xtask test"]
+fn the_webhooks_and_conversions_of_a_project_are_called_without_a_word() {
+    let render = |path: &str| ended(&multigroup(), &["render", "--rest", "1", "-f", path]);
+    let sample = multigroup().join("config/samples/crew_v1alpha1_captain.yaml");
+    let converted = render(&sample.display().to_string());
+    assert_eq!(converted.code, Some(0), "{converted:?}");
+    assert!(!converted.errors.contains("warning: "), "{converted:?}");
+
+    let folder = Folder::new("render-webhooks");
+    let forbidden = folder.path("forbidden.yaml");
+    let text = fs::read_to_string(sample).expect("a sample").replace("captain-sample", "forbidden");
+    fs::write(&forbidden, text).expect("written");
+    let refused = render(&forbidden.display().to_string());
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.errors.contains("is an example"), "{refused:?}");
+}
+
 #[test]
 #[ignore = "needs the built command: cargo xtask test"]
 fn an_object_that_is_named_wrongly_is_refused() {
