@@ -120,7 +120,8 @@ pub(crate) struct DiffArgs {
     #[command(flatten)]
     wanted: Wanted,
 
-    /// What the operators need in the cluster: files, or folders of them
+    /// What the operators need in the cluster: files, or folders with those below them; a folder of kustomize or a Helm chart is rendered
+    /// as for `render`
     #[arg(long, value_name = "PATH", required_unless_present_all = ["old_manifests", "new_manifests"], required_unless_present = "from")]
     manifests: Vec<PathBuf>,
 
@@ -245,14 +246,13 @@ async fn golden(args: &RenderArgs, folder: &Path, places: &[PathBuf]) -> anyhow:
 /// # Errors
 /// As [`render`], of either.
 pub(crate) async fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
-    let read = |paths: &[PathBuf]| if paths.is_empty() { Ok(Vec::new()) } else { manifests::read(paths) };
-    let given = read(&args.objects)?;
+    let given = if args.objects.is_empty() { Vec::new() } else { manifests::read(&args.objects)? };
     let past = args.from.as_deref().map(|path| past::read(path, args.at)).transpose()?;
     let mut ends = Vec::new();
     for (which, line, own) in
         [("old", &args.old, &args.old_manifests), ("new", &args.new, &args.new_manifests)]
     {
-        let needed = read(if own.is_empty() { &args.manifests } else { own })?;
+        let needed = sources::read(if own.is_empty() { &args.manifests } else { own })?;
         let inputs = Inputs { needed, given: given.clone() };
         let ended = args.wanted.run(&inputs, &OperatorCommand::shell(line), past.as_ref()).await;
         ends.push(ended.map_err(|error| error.context(format!("--{which} {line}")))?);

@@ -213,18 +213,47 @@ fn go_program(package: &str) -> anyhow::Result<OperatorCommand> {
 }
 
 /// The objects of files and folders. A folder of kustomize or a Helm chart is rendered by its tool.
+///
+/// # Errors
+/// When something cannot be read or rendered, or a path has no object.
 pub(crate) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<DynamicObject>> {
     let mut all = Vec::new();
     for path in paths {
-        if path.join("kustomization.yaml").is_file() {
-            all.extend(kustomized(path)?);
-        } else if path.join("Chart.yaml").is_file() {
-            all.extend(rendered("helm", &["template", "operator"], path)?);
-        } else {
-            all.extend(manifests::read(&below(path)?)?);
-        }
+        all.extend(match Tree::of(path) {
+            Tree::Kustomize => kustomized(path)?,
+            Tree::Helm => rendered("helm", &["template", "operator"], path)?,
+            Tree::Plain => {
+                let places = below(path)?;
+                if places.is_empty() {
+                    bail!("{}: there is no .yaml, .yml or .json in it or below", path.display());
+                }
+                manifests::read(&places)?
+            }
+        });
     }
     Ok(all)
+}
+
+/// How objects stand in a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tree {
+    Kustomize,
+    Helm,
+    /// As they are.
+    Plain,
+}
+
+impl Tree {
+    /// By what lies in it.
+    fn of(path: &Path) -> Self {
+        let has = |name: &str| path.join(name).is_file();
+        // The names that kustomize looks for.
+        match ["kustomization.yaml", "kustomization.yml", "Kustomization"].into_iter().any(has) {
+            true => Self::Kustomize,
+            false if has("Chart.yaml") => Self::Helm,
+            false => Self::Plain,
+        }
+    }
 }
 
 /// The folder itself where it has manifests, and those below it that have some, but not samples.
@@ -288,5 +317,21 @@ mod tests {
             found.iter().map(|path| path.strip_prefix(&root).expect("below").display().to_string()).collect();
         std::fs::remove_dir_all(&root).expect("removed");
         assert_eq!(names, ["crd", "rbac/deep"]);
+    }
+
+    #[test]
+    fn a_folder_is_what_lies_in_it_and_one_without_objects_is_named() {
+        let root = std::env::temp_dir().join(format!("kubewright-trees-{}", std::process::id()));
+        for file in ["a/kustomization.yaml", "b/kustomization.yml", "c/Chart.yaml", "d/x.yaml", "e/readme.md"]
+        {
+            let file = root.join(file);
+            std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+            std::fs::write(file, "").expect("a file");
+        }
+        let trees = ["a", "b", "c", "d", "d/x.yaml"].map(|name| Tree::of(&root.join(name)));
+        let nothing = read(&[root.join("e")]).expect_err("there is no object").to_string();
+        std::fs::remove_dir_all(&root).expect("removed");
+        assert_eq!(trees, [Tree::Kustomize, Tree::Kustomize, Tree::Helm, Tree::Plain, Tree::Plain]);
+        assert!(nothing.contains("/e: there is no .yaml"), "{nothing}");
     }
 }

@@ -60,6 +60,33 @@ fn an_overlay_adds_what_is_optional() {
     );
 }
 
+/// Neither folder has a definition or a role in a file of its own: without kustomize the operator could not run.
+#[test]
+#[ignore = "needs kubectl: cargo xtask test"]
+fn a_diff_renders_folders_of_kustomize() {
+    let folder = generated("whitelist", "kustomize");
+    overlay(&folder, "resources:\n- ../config/default\nnamespace: elsewhere\n");
+    // The command looks for kubectl as a shell does.
+    let tools = folder.path("tools");
+    fs::create_dir_all(&tools).expect("a folder");
+    std::os::unix::fs::symlink(needed("KUBECTL"), tools.join("kubectl")).expect("a link");
+    let program = needed("KUBEWRIGHT").with_file_name("whitelist");
+    let line = format!("'{}' run", program.display());
+    let diff = |old: &str, new: &str| {
+        let samples = operator("whitelist").join("config/samples");
+        let mut command = kubewright(&folder.0, &["diff", "--exit-code", "--old", &line, "--new", &line]);
+        command.arg("-f").arg(samples).args(["--old-manifests", old, "--new-manifests", new]);
+        let path = env::var("PATH").unwrap_or_default();
+        Ended::from(command.env("PATH", format!("{}:{path}", tools.display())).output().expect("it runs"))
+    };
+    let same = diff("config/default", "overlay");
+    assert_eq!((same.code, same.out.as_str()), (Some(0), ""), "{same:?}");
+    fs::write(folder.path("overlay/kustomization.yaml"), "resources: [nowhere]\n").expect("written");
+    let broken = diff("config/default", "overlay");
+    assert_eq!(broken.code, Some(1), "{broken:?}");
+    assert!(broken.errors.contains("overlay: kubectl: "), "{broken:?}");
+}
+
 /// KB-16, KB-35, and "Beyond" 6: what is installed is served at once, and goes without a trace.
 #[test]
 #[ignore = "needs kubectl: cargo xtask test"]
