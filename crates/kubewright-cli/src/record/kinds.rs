@@ -1,6 +1,7 @@
 //! Which kinds of a cluster are recorded: all that can be listed and watched, as its discovery says.
 
 use anyhow::bail;
+use clap::Args;
 use kube::{
     Client,
     api::ApiResource,
@@ -9,12 +10,16 @@ use kube::{
 
 use crate::access::refused;
 
-/// What somebody wants to have recorded.
-pub(crate) struct Wanted<'a> {
-    /// Only what is in this namespace.
-    pub(crate) namespace: Option<&'a str>,
-    /// Only these kinds; all, if there are none.
-    pub(crate) kinds: &'a [String],
+/// What somebody wants to have watched.
+#[derive(Args, Debug, Default)]
+pub(crate) struct Wanted {
+    /// Only what is in this namespace
+    #[arg(long, short, value_name = "NAME")]
+    namespace: Option<String>,
+
+    /// Only these kinds, such as `deployments,pods,certificates.cert-manager.io`; by default all that can be listed and watched
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    kinds: Vec<String>,
 }
 
 /// A kind that is watched.
@@ -54,7 +59,7 @@ fn called(resource: &ApiResource) -> String {
 ///
 /// # Errors
 /// When it cannot be reached, or has not one of the kinds that were named.
-pub(crate) async fn find(client: &Client, wanted: &Wanted<'_>) -> anyhow::Result<Vec<Watched>> {
+pub(crate) async fn find(client: &Client, wanted: &Wanted) -> anyhow::Result<Vec<Watched>> {
     let failed = |error: kube::Error| refused("the cluster does not say which kinds it has", &error);
     // All groups in two requests; servers before 1.27 need one for each group.
     let discovery = match Discovery::new(client.clone()).run_aggregated().await {
@@ -66,11 +71,11 @@ pub(crate) async fn find(client: &Client, wanted: &Wanted<'_>) -> anyhow::Result
 }
 
 /// What of the kinds that are served is wanted.
-fn choose(served: Vec<(ApiResource, ApiCapabilities)>, wanted: &Wanted<'_>) -> anyhow::Result<Vec<Watched>> {
+fn choose(served: Vec<(ApiResource, ApiCapabilities)>, wanted: &Wanted) -> anyhow::Result<Vec<Watched>> {
     let can_be_watched = |capabilities: &ApiCapabilities| {
         capabilities.supports_operation(verbs::LIST) && capabilities.supports_operation(verbs::WATCH)
     };
-    for name in wanted.kinds {
+    for name in &wanted.kinds {
         let Some((resource, capabilities)) = served.iter().find(|(resource, _)| is_called(resource, name))
         else {
             bail!("--kinds: the cluster has no kind {name}; `kubectl api-resources` lists those that it has");
@@ -90,7 +95,7 @@ fn choose(served: Vec<(ApiResource, ApiCapabilities)>, wanted: &Wanted<'_>) -> a
         if !can_be_watched(&capabilities) || is_twice || !(wanted.kinds.is_empty() || is_named(&resource)) {
             continue;
         }
-        let (namespace, fields) = match (wanted.namespace, &capabilities.scope) {
+        let (namespace, fields) = match (wanted.namespace.as_deref(), &capabilities.scope) {
             (None, _) => (None, None),
             (Some(namespace), Scope::Namespaced) => (Some(namespace.to_owned()), None),
             // What is in a namespace needs it.
@@ -140,7 +145,7 @@ mod tests {
 
     fn chosen(namespace: Option<&str>, kinds: &[&str]) -> Result<Vec<String>, String> {
         let kinds: Vec<String> = kinds.iter().map(|&kind| kind.to_owned()).collect();
-        let found = choose(cluster(), &Wanted { namespace, kinds: &kinds });
+        let found = choose(cluster(), &Wanted { namespace: namespace.map(str::to_owned), kinds });
         found.map(|all| all.iter().map(Watched::called).collect()).map_err(|error| error.to_string())
     }
 

@@ -54,13 +54,8 @@ pub(crate) struct RecordArgs {
     #[command(flatten)]
     cluster: ClusterArgs,
 
-    /// Only what is in this namespace
-    #[arg(long, short, value_name = "NAME")]
-    namespace: Option<String>,
-
-    /// Only these kinds, such as `deployments,pods,certificates.cert-manager.io`; by default all that can be listed and watched
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    kinds: Vec<String>,
+    #[command(flatten)]
+    wanted: Wanted,
 
     /// Hash what is at this path in objects of any kind, such as `spec.token`; may be said more than once
     #[arg(long, value_name = "PATH")]
@@ -96,8 +91,7 @@ pub(crate) async fn record(args: &RecordArgs) -> anyhow::Result<()> {
     let printer = Printer::new(args.quiet);
     let mut signals = Signals::listen()?;
     let access = args.cluster.access().await?;
-    let wanted = Wanted { namespace: args.namespace.as_deref(), kinds: &args.kinds };
-    let watched = kinds::find(&access.client, &wanted).await?;
+    let watched = kinds::find(&access.client, &args.wanted).await?;
     // Not everybody may ask for it; then it is not known.
     let version = access.client.apiserver_version().await.ok();
     let version = version.map(|info| format!("{}.{}", info.major, info.minor.trim_end_matches('+')));

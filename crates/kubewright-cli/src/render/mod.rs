@@ -12,7 +12,6 @@ use std::{
     io::{self, Write},
     path::{Path, PathBuf},
     process::ExitCode,
-    time::Duration,
 };
 
 use anyhow::Context;
@@ -28,9 +27,8 @@ use self::{
 use crate::{
     output::print,
     printer,
-    project::ProjectArgs,
     stand::{
-        args::WebhookArgs,
+        args::{OperatorArgs, PlaceArgs, RestArgs},
         manifests::{self, Inputs},
         past,
         program::OperatorCommand,
@@ -49,24 +47,11 @@ struct Wanted {
     #[arg(long)]
     events: bool,
 
-    /// The service account that the program runs under, where the manifests have several Deployments or none
-    #[arg(long, value_name = "NAMESPACE/NAME")]
-    service_account: Option<String>,
+    #[command(flatten)]
+    place: PlaceArgs,
 
     #[command(flatten)]
-    webhooks: WebhookArgs,
-
-    /// How many seconds nobody may write for it to be at rest
-    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = clap::value_parser!(u64).range(1..=600))]
-    rest: u64,
-
-    /// How many seconds the program has to come to rest
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = clap::value_parser!(u64).range(1..=3600))]
-    timeout: u64,
-
-    /// Show what the program prints, on standard error
-    #[arg(long)]
-    logs: bool,
+    rest: RestArgs,
 }
 
 /// What `kubewright render` takes. Without a program it is that of the project in this folder.
@@ -88,18 +73,8 @@ pub(crate) struct RenderArgs {
     #[command(flatten)]
     wanted: Wanted,
 
-    /// What the operator needs in the cluster (definitions, roles, its Deployment): files, or folders with those below them; a folder
-    /// with a kustomization.yaml or a Chart.yaml is rendered by kustomize (or kubectl) or helm [default: what a project has]
-    #[arg(long, value_name = "PATH")]
-    manifests: Vec<PathBuf>,
-
     #[command(flatten)]
-    project: ProjectArgs,
-
-    /// The operator's program with its arguments; it finds its cluster by $KUBECONFIG. `{port}` in an argument
-    /// becomes a free port, `{webhook-port}` that of the webhooks, `{webhook-certs}` the folder of their certificate
-    #[arg(value_name = "PROGRAM", last = true)]
-    program: Vec<String>,
+    operator: OperatorArgs,
 }
 
 /// What `kubewright diff` takes. It ends with 0; with --exit-code with 1 when there are differences.
@@ -148,17 +123,11 @@ pub(crate) struct DiffArgs {
 
 impl Wanted {
     fn limits(&self) -> Limits {
-        let seconds = Duration::from_secs;
-        Limits { rest: seconds(self.rest), timeout: seconds(self.timeout), shows_logs: self.logs }
+        Limits { rest: self.rest.rest(), timeout: self.rest.timeout(), shows_logs: self.rest.logs }
     }
 
     fn rendering(&self) -> Rendering {
         Rendering { has_status: self.status, has_events: self.events }
-    }
-
-    /// The service account that is named.
-    fn account(&self) -> anyhow::Result<Option<(String, String)>> {
-        self.service_account.as_deref().map(manifests::named_account).transpose()
     }
 
     /// Runs a program to rest on what it needs, in what was recorded where that is said.
@@ -168,11 +137,8 @@ impl Wanted {
         command: &OperatorCommand,
         past: Option<&Recording>,
     ) -> anyhow::Result<End> {
-        let account = match self.account()? {
-            Some(account) => account,
-            None => inputs.account()?,
-        };
-        let webhooks = self.webhooks.port(&inputs.needed, command);
+        let account = self.place.account(inputs)?;
+        let webhooks = self.place.webhook_port(&inputs.needed, command);
         let ran = settled::run(inputs, &account, command, webhooks, self.limits(), past).await?;
         for warning in &ran.warnings {
             let _ = writeln!(io::stderr(), "warning: {warning}");
@@ -201,7 +167,7 @@ pub(crate) async fn render(args: &RenderArgs) -> anyhow::Result<ExitCode> {
         return golden(args, folder, &places).await;
     }
     let given = manifests::read(&places)?;
-    let Operator { needed, command, .. } = sources::operator(&args.manifests, &args.program, &args.project)?;
+    let Operator { needed, command, .. } = sources::operator(&args.operator)?;
     let rendered = args.wanted.rendered(&Inputs { needed, given }, &command).await?;
     if rendered.is_empty() {
         let _ = writeln!(
@@ -216,7 +182,7 @@ pub(crate) async fn render(args: &RenderArgs) -> anyhow::Result<ExitCode> {
 async fn golden(args: &RenderArgs, folder: &Path, places: &[PathBuf]) -> anyhow::Result<ExitCode> {
     let samples = sources::samples(places)?;
     let kept = golden::read(folder)?;
-    let Operator { needed, command, .. } = sources::operator(&args.manifests, &args.program, &args.project)?;
+    let Operator { needed, command, .. } = sources::operator(&args.operator)?;
     let mut made = golden::Texts::new();
     for Sample { name, objects } in samples {
         let inputs = Inputs { needed: needed.clone(), given: objects };

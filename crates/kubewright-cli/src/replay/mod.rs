@@ -15,7 +15,6 @@ use std::{
     io::{self, Write},
     path::PathBuf,
     process::ExitCode,
-    time::Duration,
 };
 
 use anyhow::{Context, anyhow, bail};
@@ -31,7 +30,7 @@ use crate::{
     printer,
     render::made,
     run::account::Account,
-    stand::{Stand, past, program::OperatorCommand},
+    stand::{Stand, args::RestArgs, past, program::OperatorCommand},
 };
 
 /// What `kubewright replay` takes. It ends with 0; with --exit-code with 1 when the program did something else than was done then.
@@ -68,17 +67,8 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
-    /// How many seconds nobody may write for the program to be at rest
-    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = clap::value_parser!(u64).range(1..=600))]
-    rest: u64,
-
-    /// How many seconds the program has to come to rest, each time
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = clap::value_parser!(u64).range(1..=3600))]
-    timeout: u64,
-
-    /// Show what the program prints, on standard error
-    #[arg(long)]
-    logs: bool,
+    #[command(flatten)]
+    rest: RestArgs,
 
     /// The operator's program with its arguments; it finds its cluster by $KUBECONFIG, and $ENABLE_WEBHOOKS is `false`
     #[arg(value_name = "PROGRAM", last = true, required = true)]
@@ -118,7 +108,7 @@ pub(crate) async fn replay(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
         rights::grant(&stand, &account, &rights).await?;
         let kubeconfig = Account::of(&stand.access, &ClusterArgs::default(), &account.0, &account.1).await?;
         let user = format!("system:serviceaccount:{}:{}", account.0, account.1);
-        let running = command.start(kubeconfig.kubeconfig(), args.logs)?;
+        let running = command.start(kubeconfig.kubeconfig(), args.rest.logs)?;
         let hashes = tape.header.redacted.iter().any(|what| what == "secrets");
         let mut stage = stage::Stage::new(&stand, &user, running, args.pace(), hashes, &state)?;
         let played = stage.play(&steps).await;
@@ -146,8 +136,7 @@ fn version(tape: &Tape) -> anyhow::Result<KubernetesVersion> {
 
 impl ReplayArgs {
     fn pace(&self) -> Pace {
-        let seconds = Duration::from_secs;
-        Pace { rest: seconds(self.rest), timeout: seconds(self.timeout), speed: self.speed }
+        Pace { rest: self.rest.rest(), timeout: self.rest.timeout(), speed: self.speed }
     }
 
     fn print(&self, report: &Report) -> anyhow::Result<ExitCode> {

@@ -9,6 +9,7 @@ use anyhow::{Context, anyhow, bail};
 use kube::api::DynamicObject;
 
 use super::{
+    args::OperatorArgs,
     layout::{self, Framework, Start},
     manifests,
     program::{OperatorCommand, PORT},
@@ -80,18 +81,13 @@ pub(crate) fn samples(places: &[PathBuf]) -> anyhow::Result<Vec<Sample>> {
 ///
 /// # Errors
 /// When something is neither named nor found, or cannot be read.
-pub(crate) fn find(
-    named: &[PathBuf],
-    samples: &[PathBuf],
-    program: &[String],
-    project: &ProjectArgs,
-) -> anyhow::Result<Sources> {
-    if program.is_empty() && samples.is_empty() && is_nowhere(project) {
+pub(crate) fn find(wanted: &OperatorArgs, samples: &[PathBuf]) -> anyhow::Result<Sources> {
+    if wanted.program.is_empty() && samples.is_empty() && is_nowhere(&wanted.project) {
         bail!(Usage(layout::unknown()));
     }
     let places = sample_places(samples, "--sample")?;
     let samples = read(&places)?;
-    let Operator { needed, command, told, place } = operator(named, program, project)?;
+    let Operator { needed, command, told, place } = operator(wanted)?;
     let told = std::iter::once(format!("samples: {}", shown(&places))).chain(told).collect();
     Ok(Sources { needed, samples, command, told, place })
 }
@@ -120,11 +116,8 @@ pub(crate) struct Operator {
 ///
 /// # Errors
 /// As [`find`].
-pub(crate) fn operator(
-    named: &[PathBuf],
-    program: &[String],
-    project: &ProjectArgs,
-) -> anyhow::Result<Operator> {
+pub(crate) fn operator(wanted: &OperatorArgs) -> anyhow::Result<Operator> {
+    let OperatorArgs { manifests: named, project, program } = wanted;
     let here = Path::new(".");
     let framework = if is_chosen(project) { Some(Framework::Kubewright) } else { Framework::of(here) };
     let mut told: Vec<String> = Vec::new();
@@ -132,13 +125,13 @@ pub(crate) fn operator(
         told.push(format!("project: {}", framework.name()));
     }
     if !program.is_empty() {
-        let manifests = if named.is_empty() { manifests_beside(framework)? } else { named.to_vec() };
+        let manifests = if named.is_empty() { manifests_beside(framework)? } else { named.clone() };
         let (program, arguments) = program.split_first().context("program: there is none")?;
         return of_files(&manifests, OperatorCommand::foreign(program, arguments), told);
     }
     let framework = framework.ok_or_else(|| Usage(layout::unknown()))?;
     let start = framework.start(here).map_err(Usage)?;
-    let manifests = || match named {
+    let manifests = || match named.as_slice() {
         [] => framework.manifests(here).map_err(Usage),
         named => Ok(named.to_vec()),
     };

@@ -31,7 +31,7 @@ use self::{
     source::{Source, Update},
     terminal::FullScreen,
 };
-use crate::access::ClusterArgs;
+use crate::{access::ClusterArgs, record::kinds::Wanted};
 
 /// How often what has happened is drawn.
 const DRAWN: Duration = Duration::from_millis(100);
@@ -46,13 +46,8 @@ pub(crate) struct TopArgs {
     #[command(flatten)]
     cluster: ClusterArgs,
 
-    /// Only what is in this namespace
-    #[arg(long, short, value_name = "NAME")]
-    namespace: Option<String>,
-
-    /// Only these kinds, such as `deployments,pods,certificates.cert-manager.io`; by default all that can be listed and watched
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    kinds: Vec<String>,
+    #[command(flatten)]
+    wanted: Wanted,
 }
 
 /// Shows it until `q`, Ctrl-C or a signal.
@@ -66,7 +61,7 @@ pub(crate) async fn top(args: &TopArgs) -> anyhow::Result<()> {
         Some(file) => (recorded(file)?, Source::none()),
         None => {
             let access = args.cluster.access().await?;
-            let source = Source::of_cluster(&access.client, args.namespace.as_deref(), &args.kinds).await?;
+            let source = Source::of_cluster(&access.client, &args.wanted).await?;
             (View::of_watches(access.server.to_string()), source)
         }
     };

@@ -76,12 +76,8 @@ impl Source {
     ///
     /// # Errors
     /// When the cluster cannot be reached, or has not one of the kinds.
-    pub(super) async fn of_cluster(
-        client: &Client,
-        namespace: Option<&str>,
-        kinds: &[String],
-    ) -> anyhow::Result<Self> {
-        let watched = kinds::find(client, &Wanted { namespace, kinds }).await?;
+    pub(super) async fn of_cluster(client: &Client, wanted: &Wanted) -> anyhow::Result<Self> {
+        let watched = kinds::find(client, wanted).await?;
         let changes = watched.iter().enumerate().map(|(number, kind)| follow(client, number, kind)).collect();
         let (sender, reconciles) = mpsc::channel(1);
         let mut asking = JoinSet::new();

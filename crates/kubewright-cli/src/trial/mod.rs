@@ -24,9 +24,9 @@ use tokio::time::Instant;
 use self::conduct::{Options, Tried};
 use crate::{
     output::print,
-    project::{ProjectArgs, Usage},
+    project::Usage,
     stand::{
-        args::WebhookArgs,
+        args::{OperatorArgs, PlaceArgs},
         manifests::{self, Inputs},
         program::OperatorCommand,
         sources,
@@ -37,26 +37,17 @@ use crate::{
 /// What `kubewright trial` takes. It ends with 1 when something was found that is as bad as `--fail-on`, with 2 for bad arguments.
 #[derive(Args, Debug)]
 pub(crate) struct TrialArgs {
-    /// What the operator needs in the cluster (definitions, roles, its Deployment): files, or folders with those below them; a folder
-    /// with a kustomization.yaml or a Chart.yaml is rendered by kustomize (or kubectl) or helm [default: what a project has]
-    #[arg(long, value_name = "PATH")]
-    manifests: Vec<PathBuf>,
-
     /// The objects that users ask for: files, or folders of them [default: what a project has, such as config/samples]
     #[arg(long = "sample", value_name = "PATH")]
     samples: Vec<PathBuf>,
 
-    /// The service account that the program runs under, where the manifests have several Deployments or none
-    #[arg(long, value_name = "NAMESPACE/NAME")]
-    service_account: Option<String>,
+    #[command(flatten)]
+    place: PlaceArgs,
 
     /// Another operator that runs beside it, is not disturbed and not judged: its service account and a line for a shell; may be given
     /// several times
     #[arg(long, value_name = "NAMESPACE/NAME=COMMAND")]
     also: Vec<String>,
-
-    #[command(flatten)]
-    webhooks: WebhookArgs,
 
     /// Run only plans whose names begin so, such as `kill/create`; may be given several times
     #[arg(long = "plan", value_name = "NAME")]
@@ -116,12 +107,7 @@ pub(crate) struct TrialArgs {
     explain: bool,
 
     #[command(flatten)]
-    project: ProjectArgs,
-
-    /// The operator's program with its arguments; it finds its cluster by $KUBECONFIG. `{port}` in an argument
-    /// becomes a free port, `{webhook-port}` that of the webhooks, `{webhook-certs}` the folder of their certificate
-    #[arg(value_name = "PROGRAM", last = true)]
-    program: Vec<String>,
+    operator: OperatorArgs,
 }
 
 /// From which severity on a trial has failed.
@@ -188,14 +174,11 @@ pub(crate) async fn trial(args: &TrialArgs) -> anyhow::Result<ExitCode> {
     for report in &args.report {
         form(report)?;
     }
-    let sources = sources::find(&args.manifests, &args.samples, &args.program, &args.project)?;
+    let sources = sources::find(&args.operator, &args.samples)?;
     let inputs = Inputs { needed: sources.needed, given: sources.samples };
-    let account = match &args.service_account {
-        Some(text) => manifests::named_account(text)?,
-        None => inputs.account()?,
-    };
+    let account = args.place.account(&inputs)?;
     let command = sources.command.with_environment(inputs.environment());
-    let webhooks = args.webhooks.port(&inputs.needed, &command);
+    let webhooks = args.place.webhook_port(&inputs.needed, &command);
     let also = args.also.iter().map(|text| Companion::read(text)).collect::<anyhow::Result<Vec<_>>>()?;
     let setting = Setting { inputs, account, command, webhooks, also };
     let told = format!("service account: {}/{}", setting.account.0, setting.account.1);
