@@ -156,7 +156,7 @@ async fn what_is_found_is_told_with_its_plan_its_story_and_how_to_see_it_again()
     );
     let timeline = finding["finding"]["timeline"].to_string();
     assert!(timeline.contains("program created configmaps ledger/default.hello"), "{timeline}");
-    assert!(finding["recording"].as_str().is_some_and(|file| file.ends_with(".jsonl")), "{finding:#}");
+    assert!(finding["recording"].as_str().is_some_and(|file| file.ends_with(".kwrec")), "{finding:#}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

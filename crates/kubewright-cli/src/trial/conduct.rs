@@ -2,15 +2,13 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
-    fs::{self, File},
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::Duration,
 };
 
 use anyhow::{Context, bail};
 use futures::{StreamExt, stream::FuturesUnordered};
 use kube::api::DynamicObject;
-use kubewright_cluster::recording::{Header, Recording};
 use kubewright_serve::signals::Signals;
 use kubewright_trial::{
     change::{self, Change},
@@ -25,7 +23,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::{Pace, Setting, stage};
+use super::{Pace, Setting, kept::Kept, stage};
 use crate::stand::webhooks;
 
 /// How many runs without anything that goes wrong teach what differs by itself.
@@ -286,7 +284,7 @@ impl Trial<'_> {
         }
         for (key, (times, finding, number)) in seen {
             let run = &stories[number];
-            let recording = self.keep(&run.story.plan, run.recording.as_ref())?;
+            let recording = self.keep(&run.story.plan, run.kept.as_ref())?;
             self.confirmed.lock().insert(key);
             findings.add(&run.story.plan, recording.as_deref(), &finding, (times, count));
         }
@@ -374,7 +372,7 @@ impl Trial<'_> {
         if found.is_empty() {
             return Ok((Outcome::Ran(Vec::new(), None), more));
         }
-        let recording = self.keep(plan, run.recording.as_ref())?;
+        let recording = self.keep(plan, run.kept.as_ref())?;
         let is_new =
             |finding: &Finding| !self.confirmed.lock().contains(&(finding.check, finding.subject.clone()));
         let mut again: Vec<Vec<Finding>> = Vec::new();
@@ -414,23 +412,11 @@ impl Trial<'_> {
         found
     }
 
-    /// Writes down the recording of a run.
-    fn keep(&self, plan: &Plan, recording: Option<&Recording>) -> anyhow::Result<Option<String>> {
-        let Some(recording) = recording else { return Ok(None) };
-        let folder = &self.options.recordings;
-        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_');
-        let name: String =
-            plan.name.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).take(120).collect();
-        let path = folder.join(format!("{name}.jsonl"));
-        let header = Header { seed: None, notes: vec![format!("kubewright trial: {}", plan.name)] };
-        write(&path, recording, &header).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Some(path.display().to_string()))
+    /// Writes down what was recorded of a run; gives the file.
+    fn keep(&self, plan: &Plan, kept: Option<&Kept>) -> anyhow::Result<Option<String>> {
+        let path = kept.map(|kept| kept.write(&self.options.recordings, plan)).transpose()?;
+        Ok(path.map(|path| path.display().to_string()))
     }
-}
-
-fn write(path: &Path, recording: &Recording, header: &Header) -> std::io::Result<()> {
-    recording.write(header, &mut File::create(path)?)
 }
 
 fn is_alike(one: &Finding, other: &Finding) -> bool {

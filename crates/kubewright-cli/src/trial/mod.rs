@@ -3,6 +3,7 @@
 mod acts;
 mod conduct;
 mod evidence;
+mod kept;
 mod nodes;
 mod rules;
 mod stage;

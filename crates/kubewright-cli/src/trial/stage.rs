@@ -8,7 +8,6 @@ use kubewright_cluster::{
     Cluster,
     admin::{Admin, Match, RuleId},
     journal::Journal,
-    recording::Recording,
 };
 use kubewright_trial::{
     known::Known,
@@ -23,6 +22,7 @@ use super::{
     Pace, Setting,
     acts::{Acted, Actor},
     evidence::Witness,
+    kept::Kept,
     nodes::Lost,
     rules,
 };
@@ -56,7 +56,7 @@ const TAIL: usize = 3000;
 /// A run, and what was recorded of it.
 pub(super) struct Run {
     pub(super) story: Story,
-    pub(super) recording: Option<Recording>,
+    pub(super) kept: Option<Kept>,
     /// What of the manifests was left out.
     pub(super) warnings: Vec<String>,
     pub(super) samples: Vec<ObjectId>,
@@ -144,9 +144,9 @@ async fn on(
     warnings.extend(beside.end().await);
     let requests = witness.requests(cluster);
     let writes = witness.writes(journal);
-    let recording = Recording::of_journal(journal);
+    let kept = Kept::of(cluster);
     let story = Story { plan: plan.clone(), steps, writes, requests, lives };
-    Ok(Run { story, recording, warnings, samples, ports })
+    Ok(Run { story, kept, warnings, samples, ports })
 }
 
 /// The operators that run beside the one that is tried, each with its account.

@@ -60,7 +60,9 @@ impl Report {
             let _ = writeln!(page, "</ol>\n<pre>{}</pre>", escaped(&self.again(folded)));
         }
         if let Some(recording) = &folded.recording {
-            let _ = writeln!(page, "<pre>kubewright up --from {}</pre>", escaped(recording));
+            let recording = escaped(recording);
+            let _ =
+                writeln!(page, "<pre>kubewright view {recording}\nkubewright up --from {recording}</pre>");
         }
         if !finding.differences.is_empty() {
             page += "<table><tr><th>object</th><th>field</th><th>expected</th><th>reached</th></tr>\n";

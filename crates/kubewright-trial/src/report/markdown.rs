@@ -68,7 +68,7 @@ impl Report {
             let _ = writeln!(text, "\n    {}", self.again(folded));
         }
         if let Some(recording) = &folded.recording {
-            let _ = writeln!(text, "    kubewright up --from {recording}");
+            let _ = writeln!(text, "    kubewright view {recording}\n    kubewright up --from {recording}");
         }
         if !finding.differences.is_empty() {
             text += "\n| object | field | expected | reached |\n|---|---|---|---|\n";

@@ -31,9 +31,9 @@ fn report(known: &[String]) -> Report {
     let plan = Plan::new("kill/create/1", [Step::create().under(Disturbance::Kill(1)), Step::delete()]);
     let simple = Plan::new("touch", [Step::create()]);
     let mut findings = Findings::default();
-    findings.add(&plan, Some("trial/kill.jsonl"), &finding, (2, 2));
+    findings.add(&plan, Some("trial/kill.kwrec"), &finding, (2, 2));
     findings.add(&simple, None, &finding, (1, 2));
-    findings.add(&plan, None, &note, (2, 2));
+    findings.add(&plan, Some("trial/note.kwrec"), &note, (2, 2));
     Report {
         operator: "./bin/manager".to_owned(),
         command: "kubewright trial --manifests config -- ./bin/manager".to_owned(),
@@ -74,6 +74,7 @@ fn markdown_tells_the_plan_the_command_and_both_states() {
     for wanted in [
         "1 errors, 0 warnings, 1 notes in 10 runs (12 s; 0.50 CPU-seconds a run); 1 were refused by the API.",
         "kubewright trial --plan 'touch' --manifests config -- ./bin/manager",
+        "    kubewright view trial/note.kwrec\n    kubewright up --from trial/note.kwrec\n",
         "| configmaps a/<b> | /data/x | `\"1\\|2\"` | nothing |",
         "| `state` | the state it ends in is a function of what was asked for | **1 found** |",
         "| **I: basic install** | tried: 1 undisturbed | **held** |",
@@ -90,6 +91,10 @@ fn what_comes_from_a_cluster_is_text_in_html_and_xml() {
     let report = report(&[]);
     let (html, xml) = (report.html(), report.junit());
     assert!(html.contains("&lt;script&gt;") && !html.contains("<script"), "{html}");
+    assert!(
+        html.contains("<pre>kubewright view trial/note.kwrec\nkubewright up --from trial/note.kwrec</pre>"),
+        "{html}"
+    );
     assert!(xml.contains("created &lt;script&gt;\u{fffd}") && !xml.contains('\u{1b}'), "{xml}");
     assert!(xml.contains("tests=\"22\" failures=\"1\""), "{xml}");
 }
