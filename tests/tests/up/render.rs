@@ -132,6 +132,10 @@ fn a_diff_calls_the_webhooks_of_either_program() {
     let one = admitted("diff", &page, &["--exit-code", "--old", &program, "--new", &with]);
     assert_eq!(one.status.code(), Some(1), "{one:?}");
     assert!(text(&one.stdout).contains("+  footer: set by the press"), "{one:?}");
+    assert!(
+        text(&one.stderr).starts_with("warning: --old: 2 webhook configurations are left out"),
+        "{one:?}"
+    );
 }
 
 /// Our operators that make something of their samples at once: their folders, and their programs.

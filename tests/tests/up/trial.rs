@@ -1,13 +1,15 @@
 //! `kubewright trial` on an operator in Go whose bugs can be switched on (`tests/envtest-go/press`): each is found by the plan that is
 //! made for it, and without a bug nothing is.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::future::join_all;
-use kubewright_tests::needed;
+use kubewright_recording::{Reader, Record};
+use kubewright_tests::{Up, needed};
 use serde_json::Value;
 
 /// How many trials go on at once; each has runs of its own side by side.
@@ -69,6 +71,19 @@ async fn run(bug: &str, plans: &[&str], variable: Option<(&str, &str)>, options:
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("kubewright-trial-{}-{number}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a temporary folder");
+    let ran = run_in(&folder, bug, plans, variable, options).await;
+    let _ = std::fs::remove_dir_all(&folder);
+    ran
+}
+
+/// The same, with its report and its recordings in a folder.
+async fn run_in(
+    folder: &Path,
+    bug: &str,
+    plans: &[&str],
+    variable: Option<(&str, &str)>,
+    options: &[&str],
+) -> (Value, i32) {
     let press = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("envtest-go/press");
     let needs = NEEDS.into_iter().find(|(start, ..)| plans.iter().any(|plan| plan.starts_with(start)));
     let mut command = Command::new(needed("KUBEWRIGHT"));
@@ -78,7 +93,7 @@ async fn run(bug: &str, plans: &[&str], variable: Option<(&str, &str)>, options:
     }
     command.arg("--sample").arg(press.join(needs.map_or("config/samples", |(_, _, samples, _)| samples)));
     command.args(["--patience", "8", "--jobs", "2", "--report"]).arg(folder.join("report.json"));
-    command.arg("--recordings").arg(&folder);
+    command.arg("--recordings").arg(folder);
     for plan in plans {
         command.args(["--plan", plan]);
     }
@@ -93,7 +108,6 @@ async fn run(bug: &str, plans: &[&str], variable: Option<(&str, &str)>, options:
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let report = std::fs::read_to_string(folder.join("report.json"));
     let report = report.unwrap_or_else(|error| panic!("{bug}: {error}: {said}"));
-    let _ = std::fs::remove_dir_all(&folder);
     (serde_json::from_str(&report).expect("a report"), output.status.code().unwrap_or(-1))
 }
 
@@ -145,9 +159,15 @@ async fn an_operator_without_a_bug_gives_no_finding_and_the_command_ends_with_0(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs Go and the built command: cargo xtask test"]
 async fn what_is_found_is_told_with_its_plan_its_story_and_how_to_see_it_again() {
-    let (report, code) = tried("late-finalizer", &["kill/create/1/delete"]).await;
-    assert_eq!(code, 1);
+    let folder = std::env::temp_dir().join(format!("kubewright-trial-{}-found", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a temporary folder");
+    let (report, code) = run_in(&folder, "late-finalizer", &["kill/create/1/delete"], None, &[]).await;
     let finding = &report["findings"][0];
+    let file = finding["recording"].as_str().unwrap_or_else(|| panic!("no recording: {finding:#}"));
+    let records = records(Path::new(file));
+    drop(Up::start("trial-recording", &["--from", file]));
+    let _ = std::fs::remove_dir_all(&folder);
+    assert_eq!(code, 1);
     assert_eq!(finding["plan"]["name"], "kill/create/1/delete");
     let again = report["command"].as_str().unwrap_or_default();
     assert!(
@@ -156,7 +176,21 @@ async fn what_is_found_is_told_with_its_plan_its_story_and_how_to_see_it_again()
     );
     let timeline = finding["finding"]["timeline"].to_string();
     assert!(timeline.contains("program created configmaps ledger/default.hello"), "{timeline}");
-    assert!(finding["recording"].as_str().is_some_and(|file| file.ends_with(".kwrec")), "{finding:#}");
+    assert!(file.ends_with("kill_create_1_delete.kwrec"), "{finding:#}");
+    let is_of_press =
+        |one: &Record| matches!(one, Record::Request(one) if one.by.user == PRESS && one.verb == "create");
+    assert!(records.iter().any(is_of_press), "no request of the press");
+    let is_fault = |one: &Record| matches!(one, Record::Mark(mark) if mark.what == "fault");
+    assert!(records.iter().filter(|one| is_fault(one)).count() >= 2, "a fault that came and went");
+}
+
+/// As whom the press acts.
+const PRESS: &str = "system:serviceaccount:press-system:press";
+
+/// What is in a recording.
+fn records(file: &Path) -> Vec<Record> {
+    let mut reader = Reader::open(File::open(file).expect("the recording")).expect("a recording");
+    std::iter::from_fn(|| reader.next_record().expect("a record")).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

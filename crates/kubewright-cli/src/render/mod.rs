@@ -130,9 +130,10 @@ impl Wanted {
         Rendering { has_status: self.status, has_events: self.events }
     }
 
-    /// Runs a program to rest on what it needs, in what was recorded where that is said.
+    /// Runs a program to rest on what it needs, in what was recorded where that is said. Warnings begin with `whose`.
     async fn run(
         &self,
+        whose: &str,
         inputs: &Inputs,
         command: &OperatorCommand,
         past: Option<&Recording>,
@@ -141,7 +142,7 @@ impl Wanted {
         let webhooks = self.place.webhook_port(&inputs.needed, command);
         let ran = settled::run(inputs, &account, command, webhooks, self.limits(), past).await?;
         for warning in &ran.warnings {
-            let _ = writeln!(io::stderr(), "warning: {warning}");
+            let _ = writeln!(io::stderr(), "warning: {whose}{warning}");
         }
         Ok(ran.end)
     }
@@ -152,7 +153,7 @@ impl Wanted {
         inputs: &Inputs,
         command: &OperatorCommand,
     ) -> anyhow::Result<Vec<stable::Rendered>> {
-        let end = self.run(inputs, command, None).await?;
+        let end = self.run("", inputs, command, None).await?;
         Ok(stable::render(&end.made(&end.written), &inputs.given, self.rendering()))
     }
 }
@@ -220,7 +221,8 @@ pub(crate) async fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     {
         let needed = sources::read(if own.is_empty() { &args.manifests } else { own })?;
         let inputs = Inputs { needed, given: given.clone() };
-        let ended = args.wanted.run(&inputs, &OperatorCommand::shell(line), past.as_ref()).await;
+        let (whose, command) = (format!("--{which}: "), OperatorCommand::shell(line));
+        let ended = args.wanted.run(&whose, &inputs, &command, past.as_ref()).await;
         ends.push(ended.map_err(|error| error.context(format!("--{which} {line}")))?);
     }
     let written: BTreeSet<Place> = ends.iter().flat_map(|end| end.written.iter().cloned()).collect();
