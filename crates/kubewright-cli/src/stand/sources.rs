@@ -214,7 +214,7 @@ pub(crate) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<DynamicObject>> {
     for path in paths {
         all.extend(match Tree::of(path) {
             Tree::Kustomize => kustomized(path)?,
-            Tree::Helm => rendered("helm", &["template", "operator"], path)?,
+            Tree::Helm => rendered("helm", &["template", "operator", "--include-crds"], path)?,
             Tree::Plain => {
                 let places = below(path)?;
                 if places.is_empty() {

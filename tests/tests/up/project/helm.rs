@@ -42,6 +42,28 @@ fn a_chart_gives_what_manifests_prints() {
     }
 }
 
+/// The command calls `helm template`; what answers here is Helm's library.
+#[test]
+#[ignore = "needs Go: cargo xtask test"]
+fn a_diff_renders_charts() {
+    let folder = generated("whitelist", "helm");
+    let script = format!(
+        "#!/bin/sh\n[ \"$1 $3\" = 'template --include-crds' ] && exec '{}' \"$4\" \"$2\" default '{{}}'\n",
+        needed("HELM").display()
+    );
+    let tool = folder.path("tools/helm");
+    fs::create_dir_all(folder.path("tools")).expect("a folder");
+    fs::write(&tool, script).expect("written");
+    fs::set_permissions(&tool, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("made runnable");
+    let line = format!("'{}' run", needed("KUBEWRIGHT").with_file_name("whitelist").display());
+    let mut diff = kubewright(&folder.0, &["diff", "--exit-code", "--manifests", "dist/chart"]);
+    diff.args(["--old", &line, "--new", &line]).arg("-f").arg(operator("whitelist").join("config/samples"));
+    let path = env::var("PATH").unwrap_or_default();
+    diff.env("PATH", format!("{}:{path}", folder.path("tools").display()));
+    let ended = Ended::from(diff.output().expect("it runs"));
+    assert_eq!((ended.code, ended.out.as_str()), (Some(0), ""), "{ended:?}");
+}
+
 #[test]
 #[ignore = "needs Go: cargo xtask test"]
 fn values_of_a_chart_switch_its_parts() {
