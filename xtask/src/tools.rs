@@ -147,6 +147,11 @@ pub(crate) fn chromium() -> Tool {
         .ok_or_else(|| "there is no chromium (apt-get install chromium)".to_owned())
 }
 
+/// A Node: the one of the machine.
+pub(crate) fn node() -> Tool {
+    find("node").ok_or_else(|| "there is no node".to_owned())
+}
+
 /// A Python 3: the one of the machine.
 pub(crate) fn python() -> Tool {
     find("python3").ok_or_else(|| "there is no python3".to_owned())

@@ -73,8 +73,15 @@ const reconciles = new Reconciles(reports, (changes) => go(changes), (collection
 const requests = new Requests((changes) => go(changes));
 const controls = new Controls();
 
-// Whether an object is among those that are searched.
+// Whether an object is among those that are searched; the same function until others are.
+let search = { of: null, keep: null };
 function wanted() {
+  const of = `${state.states}\n${state.search}`;
+  if (search.of !== of) search = { of, keep: keeper() };
+  return search.keep;
+}
+
+function keeper() {
   const words = state.search.toLowerCase().split(/\s+/).filter(Boolean);
   const states = state.states.split(',').filter(Boolean);
   const events = states.includes('events') || words.includes('event');
@@ -103,15 +110,14 @@ function render() {
 
 function renderObjects() {
   model.show(isLive() ? model.rows.length : model.countAt(state.revision));
-  const rows = [...model.current.values()];
-  const search = byId('search');
-  if (document.activeElement !== search) search.value = state.search;
+  const box = byId('search');
+  if (document.activeElement !== box) box.value = state.search;
   const only = state.states.replace(/,?events/, '') !== '';
-  tree.show(rows, wanted(), state.search !== '' || only);
+  tree.show(model.changes(), wanted(), state.search !== '' || only);
   const empty = byId('tree-empty');
   empty.hidden = tree.visible.length > 0;
-  empty.textContent = rows.length ? 'No object is as you search.' : 'There are no objects at this moment.';
-  renderChips(rows);
+  empty.textContent = model.current.size ? 'No object is as you search.' : 'There are no objects at this moment.';
+  renderChips();
   renderMoment();
   timeline.draw();
   const row = state.object && model.find(state.object.collection, state.object.key);
@@ -127,20 +133,16 @@ function renderObjects() {
   panel.show({ ...state.object, tab: state.tab, revision: model.revision(), live: isLive() && about.live, owners: row ? ownersOf(row) : [] });
 }
 
+// Those above an object in the tree, the highest first.
 function ownersOf(row) {
-  const byUid = model.byUid();
   const chain = [];
-  for (let at = row; chain.length < 16;) {
-    at = (at.owners ?? []).map((uid) => byUid.get(uid)).find((found) => found && found !== row && !chain.includes(found));
-    if (!at) break;
-    chain.unshift(at);
-  }
+  for (let at = tree.forest.owner(row); at; at = tree.forest.owner(at)) chain.unshift(at);
   return chain;
 }
 
-function renderChips(rows) {
+function renderChips() {
   const counts = { failing: 0, progressing: 0, ready: 0, events: 0 };
-  for (const row of rows) {
+  for (const row of model.current.values()) {
     if (row.kind === 'Event') counts.events += 1;
     else if (row.state in counts) counts[row.state] += 1;
   }

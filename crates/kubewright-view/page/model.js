@@ -16,6 +16,8 @@ export class Model {
     this.applied = 0;
     this.current = new Map();
     this.through = 0;
+    // What of `current` has changed since this was asked last: a row for each place, none for what went.
+    this.changed = new Map();
   }
 
   begin(through, rows) {
@@ -23,7 +25,7 @@ export class Model {
     for (const row of rows) {
       this.base.set(place(row), row);
       this.latest.set(place(row), row);
-      this.current.set(place(row), row);
+      this.#put(place(row), row);
     }
   }
 
@@ -61,8 +63,17 @@ export class Model {
   }
 
   #put(at, row) {
-    if (row === undefined || row.did === 'delete') this.current.delete(at);
-    else this.current.set(at, row);
+    const there = row === undefined || row.did === 'delete' ? undefined : row;
+    if (there) this.current.set(at, there);
+    else this.current.delete(at);
+    this.changed.set(at, there);
+  }
+
+  // What has changed in `current` since this was called last.
+  changes() {
+    const { changed } = this;
+    this.changed = new Map();
+    return changed;
   }
 
   last() {
@@ -97,12 +108,6 @@ export class Model {
     }
     return false;
   }
-
-  byUid() {
-    const found = new Map();
-    for (const row of this.current.values()) if (row.uid) found.set(row.uid, row);
-    return found;
-  }
 }
 
 const RANK = { failing: 3, progressing: 2, ready: 1, plain: 0 };
@@ -111,58 +116,174 @@ export const worse = (one, other) => (RANK[one] >= RANK[other] ? one : other);
 const namespaceOf = (row) => (row.key.includes('/') ? row.key.slice(0, row.key.indexOf('/')) : '');
 const nameOf = (row) => row.key.slice(row.key.indexOf('/') + 1);
 
+const compare = (one, other) => (one < other ? -1 : one > other ? 1 : 0);
 const order = (one, other) =>
-  one.kind < other.kind ? -1 : one.kind > other.kind ? 1 : one.key < other.key ? -1 : one.key > other.key ? 1 : 0;
+  compare(one.row.kind, other.row.kind) || compare(one.row.key, other.row.key) || compare(one.row.collection, other.row.collection);
 
-// The objects as a tree: namespaces, in them the objects without an owner, and below each what it owns.
-export function forest(rows, keep) {
-  const nodes = new Map();
-  const all = [];
-  for (const row of rows) {
-    const node = { id: row.uid || place(row), row, name: nameOf(row), children: [], state: row.state, kept: keep(row) };
-    if (row.uid) nodes.set(row.uid, node);
-    all.push(node);
+// So many objects at most stand one below the other.
+const DEEPEST = 64;
+// The depth of a node that is not known yet, and of one of which it is being asked.
+const UNKNOWN = -1;
+const ASKED = -2;
+
+// The objects as a tree, as src/tree.rs makes it; cases/tree.json has what both have to make. Namespaces, in them the objects without
+// an owner, below each what it owns, and last the objects without a namespace, by kind. An owner that is not there is none. Objects
+// that own each other in a circle stand where they would without an owner, and so does one below each 64 of a chain of owners.
+//
+// The nodes are kept in their order, so that a change of some among ten thousand sorts these alone; what stands below what is found
+// anew each time, which takes a step for each object.
+export class Forest {
+  constructor() {
+    this.nodes = new Map();
+    this.byUid = new Map();
+    this.ordered = [];
+    this.groups = new Map();
+    this.keep = () => true;
+    this.cluster = this.#group('cluster', 'Cluster-wide');
+    this.tops = [];
   }
-  const groups = new Map();
-  const group = (id, name, into) => {
-    if (!groups.has(id)) {
-      const made = { id, name, children: [], state: 'plain', group: true, kept: false };
-      groups.set(id, made);
-      if (into) into.children.push(made);
+
+  // Takes over what has changed, a row for each place and none for what went, and gives the groups at the top. `keep` says which
+  // objects are wanted; one is in the tree when it is, or one below it. It is asked anew of all objects when it is another than before.
+  show(changes, keep) {
+    if (!changes.size && keep === this.keep) return this.tops;
+    const came = [];
+    let went = false;
+    for (const [at, row] of changes) {
+      const node = this.nodes.get(at);
+      if (node && row && node.row.kind === row.kind) {
+        if (node.row.uid !== row.uid) this.#forget(node);
+        this.#fill(node, row, keep);
+        continue;
+      }
+      if (node) {
+        this.#forget(node);
+        this.nodes.delete(at);
+        node.row = null;
+        went = true;
+      }
+      if (row) {
+        const made = { children: [], group: false };
+        this.nodes.set(at, made);
+        this.#fill(made, row, keep);
+        came.push(made);
+      }
     }
-    return groups.get(id);
-  };
-  const tops = [];
-  for (const node of all) {
-    const owner = (node.row.owners ?? []).map((uid) => nodes.get(uid)).find((found) => found && found !== node);
-    if (owner) {
-      owner.children.push(node);
-      continue;
-    }
-    const namespace = namespaceOf(node.row);
-    if (namespace) group(`ns:${namespace}`, namespace).children.push(node);
-    else group(`kind:${node.row.kind}`, node.row.kind, group('cluster', 'Cluster-wide')).children.push(node);
+    if (keep !== this.keep) for (const node of this.nodes.values()) node.wanted = keep(node.row);
+    this.keep = keep;
+    if (went) this.ordered = this.ordered.filter((node) => node.row);
+    if (came.length) this.ordered = merged(this.ordered, came.sort(order));
+    this.#place();
+    return this.tops;
   }
-  for (const [id, made] of groups) if (!id.startsWith('kind:')) tops.push(made);
-  const weight = (top) => (top.id === 'cluster' ? 2 : top.name.startsWith('kube-') ? 1 : 0);
-  tops.sort((one, other) => weight(one) - weight(other) || (one.name < other.name ? -1 : 1));
-  return tops.map((top) => settle(top, 0)).filter((top) => top.kept);
+
+  // The row below which an object stands; none at the top.
+  owner(row) {
+    return this.nodes.get(place(row))?.owner?.row ?? null;
+  }
+
+  #fill(node, row, keep) {
+    node.row = row;
+    node.id = row.uid || place(row);
+    node.name = nameOf(row);
+    node.state = row.state;
+    node.wanted = keep(row);
+    if (row.uid) this.byUid.set(row.uid, node);
+    const namespace = namespaceOf(row);
+    node.top = namespace ? this.#group(`ns:${namespace}`, namespace) : this.#group(`kind:${row.kind}`, row.kind);
+  }
+
+  #forget(node) {
+    if (this.byUid.get(node.row.uid) === node) this.byUid.delete(node.row.uid);
+  }
+
+  #group(id, name) {
+    if (!this.groups.has(id)) this.groups.set(id, { id, name, row: null, group: true, state: 'plain', wanted: false, children: [] });
+    return this.groups.get(id);
+  }
+
+  #place() {
+    for (const group of this.groups.values()) group.children = [];
+    for (const node of this.ordered) {
+      if (node.children.length) node.children = [];
+      node.owner = node.row.owners ? this.#owner(node) : null;
+      node.depth = node.owner ? UNKNOWN : 0;
+    }
+    for (const node of this.ordered) if (node.depth === UNKNOWN) measure(node);
+    // In their order, so that what is below each is in it, too.
+    for (const node of this.ordered) (node.owner ?? node.top).children.push(node);
+    const tops = [];
+    for (const group of this.groups.values()) {
+      if (group.id.startsWith('ns:')) tops.push(group);
+      else if (group.id.startsWith('kind:')) this.cluster.children.push(group);
+    }
+    const byName = (one, other) => compare(one.name, other.name);
+    this.cluster.children.sort(byName);
+    const isLast = (top) => Number(top.name.startsWith('kube-'));
+    tops.sort((one, other) => isLast(one) - isLast(other) || byName(one, other));
+    this.tops = [...tops, this.cluster].filter(settle);
+  }
+
+  // The first owner of an object that is there.
+  #owner(node) {
+    for (const uid of node.row.owners) {
+      const found = this.byUid.get(uid);
+      if (found && found !== node) return found;
+    }
+    return null;
+  }
 }
 
-// Sorts what is below, leaves out what is not wanted, and gives the node the worst state below it.
-function settle(node, depth) {
-  if (depth > 64) return { ...node, children: [] };
-  node.children = node.children.map((child) => settle(child, depth + 1)).filter((child) => child.kept);
-  node.children.sort((one, other) => {
-    if (one.group || other.group) return one.name < other.name ? -1 : 1;
-    return order(one.row, other.row);
-  });
+// Finds how deep a node stands, and those above it; circles are cut, and chains at their deepest.
+function measure(node) {
+  const path = [];
+  let next = node;
+  for (; next && next.depth === UNKNOWN; next = next.owner) {
+    next.depth = ASKED;
+    path.push(next);
+  }
+  // Where the path leads back to itself, it ends in the circle.
+  if (next?.depth === ASKED) {
+    for (let at = null; at !== next;) {
+      at = path.pop();
+      [at.owner, at.depth] = [null, 0];
+    }
+  }
+  for (let at = path.pop(); at; at = path.pop()) {
+    at.depth = (at.owner.depth + 1) % DEEPEST;
+    if (at.depth === 0) at.owner = null;
+  }
+}
+
+// Nodes that are in order, and others that are, in one.
+function merged(some, others) {
+  if (!some.length) return others;
+  const all = [];
+  let next = 0;
+  for (const node of some) {
+    while (next < others.length && order(others[next], node) < 0) all.push(others[next++]);
+    all.push(node);
+  }
+  while (next < others.length) all.push(others[next++]);
+  return all;
+}
+
+// Leaves out what is not wanted, gives the node the worst state below it, and says whether it is in the tree.
+function settle(node) {
+  let kept = 0;
   node.below = node.state;
   node.count = node.group ? 0 : 1;
   for (const child of node.children) {
+    if (!settle(child)) continue;
+    node.children[kept++] = child;
     node.below = worse(node.below, child.below);
     node.count += child.count;
-    node.kept = true;
   }
-  return node;
+  node.children.length = kept;
+  return kept > 0 || node.wanted;
+}
+
+// The tree of some objects, of which `keep` says which are wanted.
+export function forest(rows, keep) {
+  return new Forest().show(new Map(rows.map((row) => [place(row), row])), keep);
 }

@@ -1,7 +1,7 @@
 // The tree: only what can be seen is in the document, so that ten thousand objects scroll as ten do.
 
 import { byId, el } from './dom.js';
-import { forest } from './model.js';
+import { Forest } from './model.js';
 
 const HEIGHT = 24;
 const WORDS = { ready: 'ready', progressing: 'progressing', failing: 'failing', plain: '' };
@@ -13,20 +13,25 @@ export class Tree {
     this.box = byId('tree');
     this.space = el('div', { class: 'space', role: 'presentation' });
     this.box.append(this.space);
+    this.forest = new Forest();
     this.toggled = new Map();
     this.visible = [];
+    // The lines that are in the document, by what they are of.
+    this.lines = new Map();
     this.active = null;
+    this.activeAt = -1;
     this.searching = false;
     this.box.addEventListener('scroll', () => this.draw(), { passive: true });
     this.box.addEventListener('keydown', (event) => this.#key(event));
     new ResizeObserver(() => this.draw()).observe(this.box);
   }
 
-  // Shows these objects, of which `keep` says which are wanted.
-  show(rows, keep, searching) {
-    this.tops = forest(rows, keep);
+  // Shows the objects after these changes (see Forest.show), of which `keep` says which are wanted.
+  show(changes, keep, searching) {
+    const isSame = !changes.size && keep === this.forest.keep && searching === this.searching;
+    const tops = this.forest.show(changes, keep);
     this.searching = searching;
-    this.#flatten();
+    if (!isSame) this.#flatten(tops);
     this.draw();
   }
 
@@ -37,7 +42,7 @@ export class Tree {
     return true;
   }
 
-  #flatten() {
+  #flatten(tops = this.forest.tops) {
     this.visible = [];
     const walk = (nodes, depth, parent) => {
       nodes.forEach((node, place) => {
@@ -46,23 +51,54 @@ export class Tree {
         if (open) walk(node.children, depth + 1, at);
       });
     };
-    walk(this.tops, 0, -1);
+    walk(tops, 0, -1);
     this.space.style.height = `${this.visible.length * HEIGHT}px`;
+    this.#activate(this.active);
+  }
+
+  #activate(id) {
+    this.active = id;
+    this.activeAt = id === null ? -1 : this.visible.findIndex(({ node }) => node.id === id);
   }
 
   draw() {
     const first = Math.max(0, Math.floor(this.box.scrollTop / HEIGHT) - 8);
     const last = Math.min(this.visible.length, first + Math.ceil(this.box.clientHeight / HEIGHT) + 16);
-    const lines = [];
-    for (let at = first; at < last; at += 1) lines.push(this.#line(at));
-    this.space.replaceChildren(...lines);
-    const at = this.#at();
-    if (at >= first && at < last) this.box.setAttribute('aria-activedescendant', `line-${at}`);
+    // A line that is there and says the same is left as it is.
+    const before = this.lines;
+    this.lines = new Map();
+    const wanted = [];
+    for (let at = first; at < last; at += 1) {
+      const entry = this.visible[at];
+      const { id } = entry.node;
+      const says = this.#says(entry);
+      const found = before.get(id);
+      const isSame = found && says.every((one, place) => one === found.says[place]);
+      const line = isSame ? found.line : this.#line(entry);
+      if (isSame) before.delete(id);
+      if (!isSame || found.at !== at) {
+        line.id = `line-${at}`;
+        line.style.top = `${at * HEIGHT}px`;
+      }
+      this.lines.set(id, { line, says, at });
+      wanted.push(line);
+    }
+    for (const { line } of before.values()) line.remove();
+    let next = this.space.firstChild;
+    for (const line of wanted) {
+      if (line === next) next = next.nextSibling;
+      else this.space.insertBefore(line, next);
+    }
+    if (this.activeAt >= first && this.activeAt < last) this.box.setAttribute('aria-activedescendant', `line-${this.activeAt}`);
     else this.box.removeAttribute('aria-activedescendant');
   }
 
-  #line(at) {
-    const { node, depth, open, place, of } = this.visible[at];
+  // All that a line is made of.
+  #says({ node, depth, open, place, of }) {
+    return [node.row, depth, open, place, of, node.id === this.active, open ? node.state : node.below, node.count, node.children.length > 0];
+  }
+
+  #line({ node, depth, open, place, of }) {
     const state = open ? node.state : node.below;
     const twisty = node.children.length ? (open ? '▾' : '▸') : '';
     const words = [WORDS[state], node.row?.message].filter(Boolean).join(': ');
@@ -70,7 +106,6 @@ export class Tree {
       'div',
       {
         class: `line${node.group ? ' group' : ''}${node.id === this.active ? ' active' : ''}`,
-        id: `line-${at}`,
         role: 'treeitem',
         'aria-level': depth + 1,
         'aria-setsize': of,
@@ -78,6 +113,7 @@ export class Tree {
         'aria-expanded': node.children.length ? String(open) : undefined,
         'aria-selected': String(node.id === this.active),
         onclick: (event) => {
+          const at = this.visible.findIndex((entry) => entry.node.id === node.id);
           if (event.target.closest('.twisty') || node.group) this.#toggle(at);
           if (!event.target.closest('.twisty')) this.#choose(at);
         },
@@ -90,18 +126,13 @@ export class Tree {
       node.row?.message && el('span', { class: 'message' }, node.row.message),
       words && el('span', { class: 'visually-hidden' }, words),
     );
-    line.style.top = `${at * HEIGHT}px`;
     line.style.paddingLeft = `${8 + depth * 14}px`;
     return line;
   }
 
-  #at() {
-    return this.visible.findIndex(({ node }) => node.id === this.active);
-  }
-
   #toggle(at) {
-    const { node, open } = this.visible[at];
-    if (!node.children.length) return;
+    const { node, open } = this.visible[at] ?? {};
+    if (!node?.children.length) return;
     this.toggled.set(node.id, !open);
     this.#flatten();
     this.draw();
@@ -110,7 +141,7 @@ export class Tree {
   #choose(at) {
     const entry = this.visible[at];
     if (!entry) return;
-    this.active = entry.node.id;
+    this.#activate(entry.node.id);
     const [top, bottom] = [at * HEIGHT, (at + 1) * HEIGHT];
     if (top < this.box.scrollTop) this.box.scrollTop = top;
     if (bottom > this.box.scrollTop + this.box.clientHeight) this.box.scrollTop = bottom - this.box.clientHeight;
@@ -120,7 +151,7 @@ export class Tree {
 
   // Marks the object that is shown, and opens what it is in.
   select(row) {
-    this.active = row ? row.uid || `${row.collection}\n${row.key}` : null;
+    this.#activate(row ? row.uid || `${row.collection}\n${row.key}` : null);
     this.draw();
   }
 
@@ -131,12 +162,12 @@ export class Tree {
   }
 
   #key(event) {
-    const at = Math.max(0, this.#at());
+    const at = Math.max(0, this.activeAt);
     const entry = this.visible[at];
     if (!entry || event.ctrlKey || event.metaKey || event.altKey) return;
     const page = Math.max(1, Math.floor(this.box.clientHeight / HEIGHT) - 1);
     const moves = {
-      ArrowDown: () => this.#choose(this.#at() < 0 ? 0 : Math.min(this.visible.length - 1, at + 1)),
+      ArrowDown: () => this.#choose(this.activeAt < 0 ? 0 : Math.min(this.visible.length - 1, at + 1)),
       ArrowUp: () => this.#choose(Math.max(0, at - 1)),
       PageDown: () => this.#choose(Math.min(this.visible.length - 1, at + page)),
       PageUp: () => this.#choose(Math.max(0, at - page)),

@@ -1,4 +1,4 @@
-//! The objects as a tree, as `page/model.js` makes it in a browser: a pure function.
+//! The objects as a tree, as `page/model.js` makes it in a browser: a pure function. `cases/tree.json` has what both have to make.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::row::Row;
 use crate::state::State;
 
-/// How deep owners are followed.
+/// So many objects at most stand one below the other.
 const DEEPEST: usize = 64;
 
 /// A line of the tree: an object, or a group of them.
@@ -37,21 +37,18 @@ impl Node {
 
 /// The objects as a tree: namespaces, in them the objects without an owner, below each what it owns, and last the objects without a
 /// namespace, by kind. An object is in it when `keep` says so of it, or of one below it.
+///
+/// An owner that is not there is none. Objects that own each other in a circle stand where they would without an owner, and so does
+/// one below each 64 of a chain of owners.
 pub fn tree<'a>(rows: impl IntoIterator<Item = &'a Arc<Row>>, keep: impl Fn(&Row) -> bool) -> Vec<Node> {
     let rows: Vec<&Arc<Row>> = rows.into_iter().collect();
-    let places: BTreeMap<&str, usize> = rows
-        .iter()
-        .enumerate()
-        .filter(|(_, row)| !row.uid.is_empty())
-        .map(|(place, row)| (&*row.uid, place))
-        .collect();
     let mut below = vec![Vec::new(); rows.len()];
     let mut namespaces: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     let mut kinds: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (place, row) in rows.iter().enumerate() {
-        let owner = row.owners.iter().find_map(|uid| places.get(&**uid).filter(|owner| **owner != place));
+    for (place, owner) in owners(&rows).into_iter().enumerate() {
+        let row = rows[place];
         match (owner, row.namespace()) {
-            (Some(owner), _) => below[*owner].push(place),
+            (Some(owner), _) => below[owner].push(place),
             (None, "") => kinds.entry(&row.kind).or_default().push(place),
             (None, namespace) => namespaces.entry(namespace).or_default().push(place),
         }
@@ -59,39 +56,92 @@ pub fn tree<'a>(rows: impl IntoIterator<Item = &'a Arc<Row>>, keep: impl Fn(&Row
     let forest = Forest { rows, below, keep };
     let mut tops: Vec<Node> = namespaces
         .into_iter()
-        .filter_map(|(name, places)| forest.filled(Node::group(&format!("ns:{name}"), name), &places, 1))
+        .filter_map(|(name, places)| forest.filled(Node::group(&format!("ns:{name}"), name), &places))
         .collect();
     tops.sort_by_key(|top| top.name.starts_with("kube-"));
     let of_kind = |(kind, places): (&str, Vec<usize>)| {
-        forest.filled(Node::group(&format!("kind:{kind}"), kind), &places, 2)
+        forest.filled(Node::group(&format!("kind:{kind}"), kind), &places)
     };
     let kinds = kinds.into_iter().filter_map(of_kind).collect();
     tops.extend(with_children(Node::group("cluster", "Cluster-wide"), kinds, false));
     tops
 }
 
+/// The place of the row below which each row stands: its first owner that is there. Circles are cut, and chains at their [`DEEPEST`].
+fn owners(rows: &[&Arc<Row>]) -> Vec<Option<usize>> {
+    let has_uid = |(_, row): &(usize, &&Arc<Row>)| !row.uid.is_empty();
+    let places: BTreeMap<&str, usize> =
+        rows.iter().enumerate().filter(has_uid).map(|(place, row)| (&*row.uid, place)).collect();
+    let of_row = |(place, row): (usize, &&Arc<Row>)| {
+        row.owners.iter().filter_map(|uid| places.get(&**uid)).copied().find(|owner| *owner != place)
+    };
+    let mut owners: Vec<Option<usize>> = rows.iter().enumerate().map(of_row).collect();
+    let mut seen = vec![Seen::Not; rows.len()];
+    let mut path = Vec::new();
+    for place in 0..rows.len() {
+        let mut next = Some(place);
+        while let Some(at) = next.filter(|at| seen[*at] == Seen::Not) {
+            seen[at] = Seen::OnPath;
+            path.push(at);
+            next = owners[at];
+        }
+        // Where the path leads back to itself, it ends in the circle.
+        if let Some(first) = next.filter(|at| seen[*at] == Seen::OnPath) {
+            while let Some(at) = path.pop() {
+                (owners[at], seen[at]) = (None, Seen::Below(0));
+                if at == first {
+                    break;
+                }
+            }
+        }
+        while let Some(at) = path.pop() {
+            let depth = match owners[at].map(|owner| seen[owner]) {
+                Some(Seen::Below(owners)) if owners + 1 < DEEPEST => owners + 1,
+                _ => 0,
+            };
+            if depth == 0 {
+                owners[at] = None;
+            }
+            seen[at] = Seen::Below(depth);
+        }
+    }
+    owners
+}
+
+/// What is known of a row while owners are followed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    Not,
+    /// It is being asked below what it stands.
+    OnPath,
+    /// It stands below so many.
+    Below(usize),
+}
+
 struct Forest<'a, K> {
     rows: Vec<&'a Arc<Row>>,
-    /// What each row owns.
+    /// What stands below each row.
     below: Vec<Vec<usize>>,
     keep: K,
 }
 
 impl<K: Fn(&Row) -> bool> Forest<'_, K> {
     /// A group with the objects at these places; none, where none of them is wanted.
-    fn filled(&self, group: Node, places: &[usize], depth: usize) -> Option<Node> {
-        with_children(group, self.nodes(places, depth), false)
+    fn filled(&self, group: Node, places: &[usize]) -> Option<Node> {
+        with_children(group, self.nodes(places), false)
     }
 
-    fn nodes(&self, places: &[usize], depth: usize) -> Vec<Node> {
+    fn nodes(&self, places: &[usize]) -> Vec<Node> {
         let mut places = places.to_vec();
-        places.sort_by_key(|place| (&self.rows[*place].kind, &self.rows[*place].key));
-        places.into_iter().filter_map(|place| self.node(place, depth)).collect()
+        places.sort_by_key(|place| {
+            let row = self.rows[*place];
+            (&row.kind, &row.key, &row.collection)
+        });
+        places.into_iter().filter_map(|place| self.node(place)).collect()
     }
 
-    fn node(&self, place: usize, depth: usize) -> Option<Node> {
+    fn node(&self, place: usize) -> Option<Node> {
         let row = self.rows[place];
-        let children = if depth > DEEPEST { Vec::new() } else { self.nodes(&self.below[place], depth + 1) };
         let node = Node {
             id: if row.uid.is_empty() { row.place() } else { row.uid.clone() },
             name: row.name().to_owned(),
@@ -101,7 +151,7 @@ impl<K: Fn(&Row) -> bool> Forest<'_, K> {
             count: 1,
             children: Vec::new(),
         };
-        with_children(node, children, (self.keep)(row))
+        with_children(node, self.nodes(&self.below[place]), (self.keep)(row))
     }
 }
 
@@ -118,85 +168,76 @@ fn with_children(mut node: Node, children: Vec<Node>, is_wanted: bool) -> Option
 
 #[cfg(test)]
 mod tests {
-    use kubewright_control_plane::recording::{Did, Revision, Write, Writer};
-    use serde_json::{Value, json};
+    use kubewright_control_plane::recording::Did;
+    use serde::Deserialize;
+    use serde_json::json;
 
     use super::*;
 
-    /// Of a kind, its key, its uid, the uid of its owner, and its phase.
-    fn row(kind: &str, key: &str, owner: &str, phase: &str) -> Arc<Row> {
-        let mut object: Value =
-            json!({"kind": kind, "metadata": {"uid": format!("{kind} {key}")}, "status": {"phase": phase}});
-        if !owner.is_empty() {
-            object["metadata"]["ownerReferences"] = json!([{"uid": owner}]);
-        }
-        Arc::new(Row::from(&Write {
-            revision: Revision(1),
-            time: jiff::Timestamp::UNIX_EPOCH,
-            by: Writer::default(),
-            did: Did::Create,
-            collection: format!("/{kind}").into(),
-            key: key.into(),
-            bytes: object.to_string().into(),
-        }))
+    /// Rows, and the lines of the tree that they make.
+    #[derive(Deserialize)]
+    struct Case {
+        promise: String,
+        rows: Vec<Given>,
+        /// The keys of what is wanted; all where there are none.
+        wanted: Option<Vec<String>>,
+        /// How deep, the name, the state, the worst with what is below, and of how many.
+        lines: Vec<String>,
     }
 
-    /// The tree in lines: how deep, the name, the worst state, and of how many.
+    /// What of a row the tree is made of.
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Given {
+        kind: String,
+        key: String,
+        #[serde(default)]
+        uid: String,
+        #[serde(default)]
+        owners: Vec<String>,
+        #[serde(default)]
+        state: String,
+    }
+
+    impl From<Given> for Arc<Row> {
+        fn from(given: Given) -> Self {
+            let states = [State::Plain, State::Ready, State::Progressing, State::Failing];
+            let state = states.into_iter().find(|state| json!(state) == given.state);
+            Arc::new(Row {
+                revision: 1,
+                time: 0,
+                did: Did::Create,
+                collection: format!("/{}", given.kind),
+                key: given.key,
+                kind: given.kind,
+                uid: given.uid,
+                owners: given.owners,
+                state: state.unwrap_or(State::Plain),
+                message: String::new(),
+                user: String::new(),
+                program: String::new(),
+            })
+        }
+    }
+
     fn lines(nodes: &[Node], depth: usize, into: &mut Vec<String>) {
-        for node in nodes {
-            into.push(format!("{}{} {:?} {}", "  ".repeat(depth), node.name, node.below, node.count));
-            lines(&node.children, depth + 1, into);
+        for Node { name, state, below, count, children, .. } in nodes {
+            let word = |state: &State| format!("{state:?}").to_lowercase();
+            into.push(format!("{}{name} {}/{} {count}", "  ".repeat(depth), word(state), word(below)));
+            lines(children, depth + 1, into);
         }
     }
 
-    fn shown(rows: &[Arc<Row>], keep: impl Fn(&Row) -> bool) -> Vec<String> {
-        let mut found = Vec::new();
-        lines(&tree(rows, keep), 0, &mut found);
-        found
-    }
-
-    fn cluster() -> Vec<Arc<Row>> {
-        vec![
-            row("Lease", "kube-system/l", "", ""),
-            row("Node", "n1", "", ""),
-            row("Set", "shop/b", "App shop/web", "Active"),
-            row("Part", "shop/b-1", "Set shop/b", "Failed"),
-            row("Part", "shop/a-1", "Set shop/b", "Active"),
-            row("App", "shop/web", "nobody", "Active"),
-        ]
-    }
-
     #[test]
-    fn what_is_owned_stands_below_its_owner_and_gives_it_its_worst_state() {
-        assert_eq!(
-            shown(&cluster(), |_| true),
-            [
-                "shop Failing 4",
-                "  web Failing 4",
-                "    b Failing 3",
-                "      a-1 Ready 1",
-                "      b-1 Failing 1",
-                "kube-system Plain 1",
-                "  l Plain 1",
-                "Cluster-wide Plain 1",
-                "  Node Plain 1",
-                "    n1 Plain 1",
-            ]
-        );
-    }
-
-    #[test]
-    fn of_what_is_searched_the_owners_are_shown() {
-        assert_eq!(
-            shown(&cluster(), |row| row.key == "shop/a-1"),
-            ["shop Ready 3", "  web Ready 3", "    b Ready 2", "      a-1 Ready 1"]
-        );
-        assert_eq!(shown(&cluster(), |_| false), [""; 0]);
-    }
-
-    #[test]
-    fn objects_that_own_each_other_do_not_make_it_endless() {
-        let rows = [row("A", "x/a", "B x/b", ""), row("B", "x/b", "A x/a", ""), row("C", "x/c", "C x/c", "")];
-        assert_eq!(shown(&rows, |_| true), ["x Plain 1", "  c Plain 1"]);
+    fn the_tree_is_the_one_of_the_page() {
+        let cases: Vec<Case> = serde_json::from_str(include_str!("../cases/tree.json")).expect("the cases");
+        assert!(cases.len() > 10);
+        for Case { promise, rows, wanted, lines: expected } in cases {
+            let rows: Vec<Arc<Row>> = rows.into_iter().map(Arc::from).collect();
+            let is_wanted = |row: &Row| wanted.as_ref().is_none_or(|keys| keys.contains(&row.key));
+            let mut found = Vec::new();
+            lines(&tree(&rows, is_wanted), 0, &mut found);
+            assert_eq!(found, expected, "{promise}");
+        }
     }
 }

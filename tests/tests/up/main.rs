@@ -23,6 +23,7 @@ mod render;
 mod replay;
 mod ship;
 mod telemetry;
+mod tree;
 mod trial;
 mod tutorials;
 mod view;
