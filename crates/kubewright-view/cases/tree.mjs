@@ -29,7 +29,7 @@ const below = (most) => {
 };
 const one = (of) => of[below(of.length)];
 const filters = [() => true, (row) => row.state === 'failing', (row) => row.key.includes('3')];
-for (let round = 0; round < 200; round += 1) {
+for (let round = 0; round < 400; round += 1) {
   const [model, kept] = [new Model(), new Forest()];
   let revision = 0;
   for (let step = 0; step < 30; step += 1) {

@@ -141,15 +141,11 @@ function ownersOf(row) {
 }
 
 function renderChips() {
-  const counts = { failing: 0, progressing: 0, ready: 0, events: 0 };
-  for (const row of model.current.values()) {
-    if (row.kind === 'Event') counts.events += 1;
-    else if (row.state in counts) counts[row.state] += 1;
-  }
+  const { counts } = model;
   const chosen = new Set(state.states.split(',').filter(Boolean));
   const box = byId('states');
   if (!box.children.length) {
-    for (const name of Object.keys(counts)) {
+    for (const name of ['failing', 'progressing', 'ready', 'events']) {
       box.append(el('button', { class: 'chip', 'data-state': name, onclick: () => {
         const states = new Set(state.states.split(',').filter(Boolean));
         if (!states.delete(name)) states.add(name);

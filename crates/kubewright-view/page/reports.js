@@ -26,7 +26,7 @@ export class Reports {
       const first = answer.after - answer.reconciles.length;
       answer.reconciles.forEach((one, place) => this.reconciles.push(Object.assign(one, { position: first + place })));
       // They come in the order in which they ended, and the timeline goes by when they began.
-      this.reconciles.sort((one, other) => began(one) - began(other));
+      if (answer.reconciles.length) this.reconciles.sort((one, other) => began(one) - began(other));
       this.marks.push(...answer.marks.filter((mark) => SHOWN.has(mark.what)));
       this.marks.sort((one, other) => one.time - other.time);
       [this.after, this.marksAfter, this.queues, this.now] = [answer.after, answer.marksAfter, answer.queues, answer.now];

@@ -13,7 +13,7 @@ const WEIGHT = { update: 1, create: 2, delete: 3 };
 export class Timeline {
   // `go` is called with a count of writes.
   constructor(model, reports, go) {
-    Object.assign(this, { model, reports, go, byOrder: false, from: null, to: null, wanted: false });
+    Object.assign(this, { model, reports, go, byOrder: false, from: null, to: null, wanted: false, names: [] });
     this.canvas = byId('canvas');
     this.tip = byId('tip');
     const { canvas } = this;
@@ -35,7 +35,7 @@ export class Timeline {
       moves[event.key]();
     });
     new ResizeObserver(() => this.draw()).observe(canvas.parentElement);
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.draw());
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { this.styled = null; this.draw(); });
   }
 
   draw() {
@@ -118,25 +118,43 @@ export class Timeline {
 
   #lanes() {
     const { rows } = this.model;
-    if (this.counted !== rows.length || this.countedOf !== rows) {
+    const [first, last] = [rows[0], rows[rows.length - 1]];
+    if (this.counted?.last === last && this.counted?.first === first) return this.names;
+    // What came since is counted alone, unless what was counted has gone.
+    let { writers, length } = this.counted ?? {};
+    if (!writers || this.counted.first !== first) [writers, length] = [new Map(), 0];
+    for (let at = length; at < rows.length; at += 1) {
       // Names are kept with the rows: they do not change.
-      const counts = new Map();
-      for (const row of rows) {
-        row.writer ??= writer(row);
-        counts.set(row.writer, (counts.get(row.writer) ?? 0) + 1);
-      }
-      const most = [...counts].sort((one, other) => other[1] - one[1]);
-      const own = most.length > LANES ? LANES - 1 : LANES;
-      this.names = most.slice(0, own).map(([name]) => name);
-      if (most.length > own) this.names.push(`${most.length - own} others`);
-      [this.counted, this.countedOf] = [rows.length, rows];
-      this.laneOf = new Map(this.names.map((name, lane) => [name, lane]));
+      const name = (rows[at].writer ??= writer(rows[at]));
+      const one = writers.get(name) ?? { name, count: 0, lane: 0 };
+      one.count += 1;
+      writers.set(name, one);
+      rows[at].lane = one;
     }
+    this.counted = { writers, first, last, length: rows.length };
+    const most = [...writers.values()].sort((one, other) => other.count - one.count);
+    const own = most.length > LANES ? LANES - 1 : LANES;
+    most.forEach((one, place) => { one.lane = Math.min(place, own); });
+    this.names = most.slice(0, own).map(({ name }) => name);
+    if (most.length > own) this.names.push(`${most.length - own} others`);
     return this.names;
   }
 
   #lane(row) {
-    return this.laneOf.get(row.writer) ?? this.names.length - 1;
+    return row.lane.lane;
+  }
+
+  // The colours and the font of the page, asked once: each answer is of the whole document.
+  #style() {
+    if (!this.styled) {
+      const style = getComputedStyle(document.body);
+      const colours = new Map();
+      for (const name of ['muted', 'line', 'lane', 'create', 'update', 'delete', 'accent', 'failing', 'progressing']) {
+        colours.set(name, style.getPropertyValue(`--${name}`).trim());
+      }
+      this.styled = { font: `11px ${style.fontFamily}`, colour: (name) => colours.get(name) };
+    }
+    return this.styled;
   }
 
   #paint() {
@@ -150,12 +168,11 @@ export class Timeline {
       [canvas.width, canvas.height] = [Math.round(width * scale), Math.round(height * scale)];
       canvas.style.height = `${height}px`;
     }
-    const style = getComputedStyle(document.documentElement);
-    const colour = (name) => style.getPropertyValue(`--${name}`).trim();
+    const { font, colour } = this.#style();
     const pen = canvas.getContext('2d');
     pen.setTransform(scale, 0, 0, scale, 0, 0);
     pen.clearRect(0, 0, width, height);
-    pen.font = `11px ${style.fontFamily || 'sans-serif'}`;
+    pen.font = font;
     pen.textBaseline = 'middle';
     const [from, to] = this.#span();
     const across = this.#width();
@@ -173,15 +190,21 @@ export class Timeline {
     const places = Math.ceil(width / 2) + 2;
     const seen = new Uint8Array(places * Math.max(names.length, 1));
     const end = this.#index(to);
+    const { byOrder } = this;
+    const each = across / (to - from) / 2;
     for (let at = this.#index(from); at < end; at += 1) {
       const row = model.rows[at];
-      const slot = this.#lane(row) * places + Math.round(x(this.#value(at)) / 2);
+      const slot = row.lane.lane * places + Math.round(NAMES / 2 + each * ((byOrder ? at : row.time) - from));
       if (seen[slot] < WEIGHT[row.did]) seen[slot] = WEIGHT[row.did];
     }
     for (const [did, weight] of Object.entries(WEIGHT)) {
       pen.fillStyle = colours[did];
+      // What stands side by side is one mark.
       for (let slot = 0; slot < seen.length; slot += 1) {
-        if (seen[slot] === weight) pen.fillRect((slot % places) * 2 - 1, TOP + Math.floor(slot / places) * LANE + 3, 2.5, LANE - 6);
+        if (seen[slot] !== weight) continue;
+        const [first, end] = [slot, (Math.floor(slot / places) + 1) * places];
+        while (slot + 1 < end && seen[slot + 1] === weight) slot += 1;
+        pen.fillRect((first % places) * 2 - 1, TOP + Math.floor(first / places) * LANE + 3, (slot - first) * 2 + 2.5, LANE - 6);
       }
     }
     this.#reconciles(pen, { controllers, lanes, x, across, colour });

@@ -21,9 +21,11 @@ export class Tree {
     this.active = null;
     this.activeAt = -1;
     this.searching = false;
-    this.box.addEventListener('scroll', () => this.draw(), { passive: true });
+    // Where it is scrolled to and how high it is, kept: to ask the document is to lay it out.
+    [this.top, this.height] = [0, 0];
+    this.box.addEventListener('scroll', () => { this.top = this.box.scrollTop; this.draw(); }, { passive: true });
     this.box.addEventListener('keydown', (event) => this.#key(event));
-    new ResizeObserver(() => this.draw()).observe(this.box);
+    new ResizeObserver(() => { [this.top, this.height] = [this.box.scrollTop, this.box.clientHeight]; this.draw(); }).observe(this.box);
   }
 
   // Shows the objects after these changes (see Forest.show), of which `keep` says which are wanted.
@@ -37,7 +39,7 @@ export class Tree {
 
   #open(node, depth) {
     if (this.searching) return true;
-    if (this.toggled.has(node.id)) return this.toggled.get(node.id);
+    if (this.toggled.size && this.toggled.has(node.id)) return this.toggled.get(node.id);
     if (node.group) return depth === 0 && node.id !== 'cluster' && !node.name.startsWith('kube-');
     return true;
   }
@@ -45,14 +47,23 @@ export class Tree {
   #flatten(tops = this.forest.tops) {
     this.visible = [];
     const walk = (nodes, depth, parent) => {
-      nodes.forEach((node, place) => {
+      for (let place = 0; place < nodes.length; place += 1) {
+        const node = nodes[place];
         const open = node.children.length > 0 && this.#open(node, depth);
-        const at = this.visible.push({ node, depth, open, parent, place, of: nodes.length }) - 1;
+        // A node has one line at most: what is known of it is kept with it.
+        const entry = (node.entry ??= { node, depth, open, parent, place, of: 0 });
+        entry.depth = depth;
+        entry.open = open;
+        entry.parent = parent;
+        entry.place = place;
+        entry.of = nodes.length;
+        const at = this.visible.push(entry) - 1;
         if (open) walk(node.children, depth + 1, at);
-      });
+      }
     };
     walk(tops, 0, -1);
-    this.space.style.height = `${this.visible.length * HEIGHT}px`;
+    const height = `${this.visible.length * HEIGHT}px`;
+    if (this.space.style.height !== height) this.space.style.height = height;
     this.#activate(this.active);
   }
 
@@ -62,8 +73,8 @@ export class Tree {
   }
 
   draw() {
-    const first = Math.max(0, Math.floor(this.box.scrollTop / HEIGHT) - 8);
-    const last = Math.min(this.visible.length, first + Math.ceil(this.box.clientHeight / HEIGHT) + 16);
+    const first = Math.max(0, Math.floor(this.top / HEIGHT) - 8);
+    const last = Math.min(this.visible.length, first + Math.ceil(this.height / HEIGHT) + 16);
     // A line that is there and says the same is left as it is.
     const before = this.lines;
     this.lines = new Map();
