@@ -1,5 +1,7 @@
 //! What the tests that span crates share: a `kubewright up` of their own, and kubectl on it.
 
+pub mod browser;
+
 use std::{
     env,
     io::{BufRead, BufReader},

@@ -162,7 +162,7 @@ struct Client {
     tool: fn() -> Tool,
 }
 
-fn clients() -> [Client; 13] {
+fn clients() -> [Client; 15] {
     [
         Client { tests: "kubectl::", variable: "KUBECTL", tool: tools::kubectl },
         Client { tests: "tutorials::", variable: "KUBECTL", tool: tools::kubectl },
@@ -173,6 +173,8 @@ fn clients() -> [Client; 13] {
         Client { tests: "registry::", variable: "DOCKER_REGISTRY", tool: tools::docker_registry },
         Client { tests: "python::", variable: "PYTHON_WITH_CLIENT", tool: tools::python_with_client },
         Client { tests: "view::", variable: "CHROMIUM", tool: tools::chromium },
+        Client { tests: "access::", variable: "CHROMIUM", tool: tools::chromium },
+        Client { tests: "access::", variable: "AXE", tool: tools::axe },
         Client { tests: "tree::", variable: "NODE", tool: tools::node },
         Client { tests: "render::", variable: "PRESS", tool: envtest::press },
         Client { tests: "replay::", variable: "PRESS", tool: envtest::press },

@@ -152,6 +152,34 @@ pub(crate) fn node() -> Tool {
     find("node").ok_or_else(|| "there is no node".to_owned())
 }
 
+/// axe-core, which looks whether a page keeps the rules of accessibility.
+pub(crate) fn axe() -> Tool {
+    Ok(page_package("axe-core")?.join("axe.min.js"))
+}
+
+/// A package of npm that `xtask/page` names, with its checksum.
+fn page_package(name: &str) -> Tool {
+    let npm = find("npm").ok_or_else(|| format!("there is no npm to install {name} with"))?;
+    let (source, copy) = (workspace().join("xtask/page"), tools().join("page"));
+    install_page_packages(&npm, &source, &copy)
+        .map_err(|error| format!("{name} cannot be installed: {error:#}"))?;
+    Ok(copy.join("node_modules").join(name))
+}
+
+/// In a copy, as npm installs beside the names; not again while they are the same.
+fn install_page_packages(npm: &Path, source: &Path, copy: &Path) -> Result<()> {
+    let (lock, installed) = (std::fs::read(source.join("package-lock.json"))?, copy.join("installed"));
+    if std::fs::read(&installed).is_ok_and(|before| before == lock) {
+        return Ok(());
+    }
+    std::fs::create_dir_all(copy)?;
+    for file in ["package.json", "package-lock.json"] {
+        std::fs::copy(source.join(file), copy.join(file))?;
+    }
+    run(Command::new(npm).args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]).current_dir(copy))?;
+    Ok(std::fs::write(installed, lock)?)
+}
+
 /// A Python 3: the one of the machine.
 pub(crate) fn python() -> Tool {
     find("python3").ok_or_else(|| "there is no python3".to_owned())

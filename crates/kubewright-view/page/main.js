@@ -303,7 +303,19 @@ function wire() {
   addEventListener('hashchange', () => { if (takeToken()) { read(); render(); } });
   addEventListener('popstate', () => { read(); render(); });
   const grip = byId('grip');
-  const width = (pixels) => document.documentElement.style.setProperty('--side', `${Math.max(220, Math.min(innerWidth - 320, pixels))}px`);
+  // How wide the list is, in pixels; the object keeps room beside it.
+  const [narrowest, beside] = [220, 320];
+  const say = () => {
+    grip.setAttribute('aria-valuenow', Math.round(grip.getBoundingClientRect().left));
+    grip.setAttribute('aria-valuemin', narrowest);
+    grip.setAttribute('aria-valuemax', Math.max(narrowest, innerWidth - beside));
+  };
+  const width = (pixels) => {
+    document.documentElement.style.setProperty('--side', `${Math.max(narrowest, Math.min(innerWidth - beside, pixels))}px`);
+    say();
+  };
+  say();
+  addEventListener('resize', say);
   grip.addEventListener('pointerdown', (event) => {
     event.preventDefault();
     const move = (at) => width(at.clientX);

@@ -115,7 +115,7 @@ export class ObjectPanel {
             el('span', { class: `did ${change.did}` }, change.did), ' ',
             el('span', { class: 'mono' }, time(change.time)), ' ', el('b', {}, writer(change)), ' ',
             el('span', { class: 'muted' }, [change.user, change.program].filter(Boolean).join(' · '))),
-          el('div', { class: 'diffs' }, diff),
+          el('div', { class: 'diffs', tabIndex: 0, role: 'group', 'aria-label': `What revision ${change.revision} changed` }, diff),
           change.more ? el('p', { class: 'muted pad' }, `${change.more} lines more`) : null),
         el('button', { class: 'link', title: 'Show the cluster as it was then', onclick: () => this.go({ revision: change.revision }) }, `revision ${change.revision}`));
     };

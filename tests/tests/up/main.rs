@@ -3,8 +3,8 @@
 //! Each needs something that cargo does not bring along, and the built command: `cargo xtask test` finds or installs it and
 //! runs them.
 
+mod access;
 mod apart;
-mod browser;
 mod clock;
 mod crash;
 mod envtest;
@@ -22,6 +22,7 @@ mod registry;
 mod render;
 mod replay;
 mod ship;
+mod shop;
 mod telemetry;
 mod tree;
 mod trial;

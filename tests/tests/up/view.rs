@@ -14,10 +14,13 @@ use kubewright_runtime::{
     CancellationToken, Context, Controller, Error, Key, Outcome, Reconciler,
     command::{Operator, Run},
 };
-use kubewright_tests::{Up, needed};
+use kubewright_tests::{
+    Up,
+    browser::{Browser, Scheme},
+    needed,
+};
 use serde_json::json;
 
-use crate::browser::Browser;
 use crate::kube_rs::client;
 
 /// The names of the objects that can be seen in the tree.
@@ -251,9 +254,8 @@ async fn ten_thousand_objects_of_a_recording_are_shown_in_light_and_dark() {
     let lines = browser.value("document.querySelectorAll('.line').length").as_u64().expect("a number");
     assert!(lines < 100, "only what can be seen is in the document: {lines}");
     let mut grounds = Vec::new();
-    for scheme in ["light", "dark"] {
-        let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
-        browser.call("Emulation.setEmulatedMedia", &features);
+    for scheme in [Scheme::Light, Scheme::Dark] {
+        browser.show_in(scheme);
         grounds.push(browser.value("getComputedStyle(document.body).backgroundColor"));
     }
     assert_ne!(grounds[0], grounds[1]);

@@ -7,14 +7,35 @@ use std::{
     time::Duration,
 };
 
-use kubewright_tests::needed;
 use serde_json::{Value, json};
+
+use crate::needed;
 
 /// How long the page may take for what takes it milliseconds, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A browser with one page; ended when dropped.
-pub(crate) struct Browser {
+/// The colours that a page is asked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Scheme {
+    /// Dark on light.
+    Light,
+    /// Light on dark.
+    Dark,
+}
+
+impl Scheme {
+    /// Its name in CSS.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Light => "light",
+            Self::Dark => "dark",
+        }
+    }
+}
+
+/// A browser with one page of 1280 by 800; ended when dropped.
+pub struct Browser {
     process: Child,
     profile: PathBuf,
     commands: ChildStdin,
@@ -22,12 +43,16 @@ pub(crate) struct Browser {
     last: u64,
     session: String,
     /// Errors of scripts and of the console, and what the policy of the page has refused.
-    pub(crate) errors: Vec<String>,
+    pub errors: Vec<String>,
 }
 
 impl Browser {
     /// Starts one. `test` names its folder.
-    pub(crate) fn start(test: &str) -> Self {
+    ///
+    /// # Panics
+    /// When it does not start, or the environment does not say where `CHROMIUM` is.
+    #[must_use]
+    pub fn start(test: &str) -> Self {
         let profile = std::env::temp_dir().join(format!("kubewright-{test}-{}", std::process::id()));
         // The protocol is on the descriptors 3 and 4. Who runs tests as root, as in a container, has no sandbox.
         let mut process = Command::new("sh")
@@ -61,7 +86,10 @@ impl Browser {
     }
 
     /// A call of the protocol; gives its result.
-    pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
+    ///
+    /// # Panics
+    /// When the browser has ended, or answers with an error.
+    pub fn call(&mut self, method: &str, params: &Value) -> Value {
         self.last += 1;
         let mut message = json!({"id": self.last, "method": method, "params": params});
         if !self.session.is_empty() {
@@ -94,13 +122,22 @@ impl Browser {
     }
 
     /// Opens an address, and forgets what the page before it had.
-    pub(crate) fn open(&mut self, address: &str) {
+    pub fn open(&mut self, address: &str) {
         self.call("Page.navigate", &json!({"url": "about:blank"}));
         self.call("Page.navigate", &json!({"url": address}));
     }
 
+    /// Asks the page for these colours.
+    pub fn show_in(&mut self, scheme: Scheme) {
+        let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme.name()}]});
+        self.call("Emulation.setEmulatedMedia", &features);
+    }
+
     /// The value of an expression in the page.
-    pub(crate) fn value(&mut self, expression: &str) -> Value {
+    ///
+    /// # Panics
+    /// When it throws.
+    pub fn value(&mut self, expression: &str) -> Value {
         let params = json!({"expression": expression, "awaitPromise": true, "returnByValue": true});
         let answer = self.call("Runtime.evaluate", &params);
         assert!(answer["exceptionDetails"].is_null(), "{expression}: {answer}");
@@ -108,7 +145,10 @@ impl Browser {
     }
 
     /// Waits until an expression is true.
-    pub(crate) async fn until(&mut self, expression: &str) {
+    ///
+    /// # Panics
+    /// When it does not get true in half a minute.
+    pub async fn until(&mut self, expression: &str) {
         let start = tokio::time::Instant::now();
         // The document of the address may not be there yet, or not as a whole.
         let asked =
@@ -123,7 +163,7 @@ impl Browser {
     }
 
     /// Presses a key, such as `ArrowDown`; `text` is what it writes.
-    pub(crate) fn press(&mut self, key: &str, text: &str) {
+    pub fn press(&mut self, key: &str, text: &str) {
         let mut down = json!({"type": "keyDown", "key": key});
         if !text.is_empty() {
             down["text"] = text.into();
@@ -133,12 +173,15 @@ impl Browser {
     }
 
     /// Clicks what a selector means.
-    pub(crate) fn click(&mut self, selector: &str) {
+    pub fn click(&mut self, selector: &str) {
         self.value(&format!("document.querySelector({}).click()", json!(selector)));
     }
 
     /// Roles of what can be used or read and has no name, for who does not see it.
-    pub(crate) fn nameless(&mut self) -> Vec<Value> {
+    ///
+    /// # Panics
+    /// When the browser gives no tree.
+    pub fn nameless(&mut self) -> Vec<Value> {
         const NAMED: [&str; 10] = [
             "button",
             "textbox",
