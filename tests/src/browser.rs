@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 
 use crate::needed;
@@ -63,6 +64,10 @@ impl Browser {
                 "--no-sandbox",
                 "--disable-gpu",
                 "--no-first-run",
+                "--hide-scrollbars",
+                // What the machine would choose, for pictures that are compared.
+                "--font-render-hinting=none",
+                "--force-color-profile=srgb",
                 "--remote-debugging-pipe",
             ])
             .arg(format!("--user-data-dir={}", profile.display()))
@@ -131,6 +136,15 @@ impl Browser {
     pub fn show_in(&mut self, scheme: Scheme) {
         let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme.name()}]});
         self.call("Emulation.setEmulatedMedia", &features);
+    }
+
+    /// A picture of what is shown, as WebP of a quality up to 100.
+    ///
+    /// # Panics
+    /// When the browser gives none.
+    pub fn picture(&mut self, quality: u8) -> Vec<u8> {
+        let picture = self.call("Page.captureScreenshot", &json!({"format": "webp", "quality": quality}));
+        BASE64_STANDARD.decode(picture["data"].as_str().expect("a picture")).expect("base64")
     }
 
     /// The value of an expression in the page.

@@ -162,7 +162,7 @@ struct Client {
     tool: fn() -> Tool,
 }
 
-fn clients() -> [Client; 15] {
+fn clients() -> [Client; 17] {
     [
         Client { tests: "kubectl::", variable: "KUBECTL", tool: tools::kubectl },
         Client { tests: "tutorials::", variable: "KUBECTL", tool: tools::kubectl },
@@ -175,6 +175,8 @@ fn clients() -> [Client; 15] {
         Client { tests: "view::", variable: "CHROMIUM", tool: tools::chromium },
         Client { tests: "access::", variable: "CHROMIUM", tool: tools::chromium },
         Client { tests: "access::", variable: "AXE", tool: tools::axe },
+        Client { tests: "pictures::", variable: "CHROMIUM", tool: tools::chromium },
+        Client { tests: "pictures::", variable: "FONTS", tool: tools::fonts },
         Client { tests: "tree::", variable: "NODE", tool: tools::node },
         Client { tests: "render::", variable: "PRESS", tool: envtest::press },
         Client { tests: "replay::", variable: "PRESS", tool: envtest::press },

@@ -157,6 +157,11 @@ pub(crate) fn axe() -> Tool {
     Ok(page_package("axe-core")?.join("axe.min.js"))
 }
 
+/// The folder of the fonts in which pictures of the page are compared.
+pub(crate) fn fonts() -> Tool {
+    Ok(page_package("dejavu-fonts-ttf")?.join("ttf"))
+}
+
 /// A package of npm that `xtask/page` names, with its checksum.
 fn page_package(name: &str) -> Tool {
     let npm = find("npm").ok_or_else(|| format!("there is no npm to install {name} with"))?;

@@ -13,6 +13,7 @@ mod images;
 mod kube_rs;
 mod kubectl;
 mod memcached;
+mod pictures;
 mod probes;
 mod process;
 mod project;
