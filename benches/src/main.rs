@@ -5,6 +5,7 @@
 mod cache;
 mod crowd;
 mod figures;
+mod page;
 mod process;
 mod recording;
 mod workload;
@@ -54,6 +55,10 @@ struct Options {
     #[arg(long, value_name = "NUMBER", default_value_t = 20_000, requires = "cache")]
     pods: usize,
 
+    /// Measures the frames of the page of `up --ui` instead, in the Chromium that CHROMIUM names
+    #[arg(long)]
+    page: bool,
+
     /// The shell command that starts it in the foreground; without it, it runs already
     #[arg(long, value_name = "COMMAND", requires = "reference")]
     reference_command: Option<String>,
@@ -62,6 +67,9 @@ struct Options {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     let options = Options::parse();
+    if options.page {
+        return page::measure().await;
+    }
     let folder = std::env::temp_dir().join(format!("kubewright-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let kubeconfig = folder.join("kubeconfig");

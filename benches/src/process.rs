@@ -73,10 +73,17 @@ impl Server {
     }
 
     async fn client(&self) -> Result<Client> {
-        let kubeconfig = Kubeconfig::read_from(&self.kubeconfig)?;
-        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-        Ok(Client::try_from(config)?)
+        Ok(Client::try_from(config(&self.kubeconfig).await?)?)
     }
+}
+
+/// How a server is reached, as its kubeconfig says.
+///
+/// # Errors
+/// When it cannot be read.
+pub(crate) async fn config(kubeconfig: &Path) -> Result<Config> {
+    let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
+    Ok(Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?)
 }
 
 fn exec(command: &[String]) -> Result<Process> {

@@ -17,6 +17,7 @@ use crate::{
     envtest::{self, Assets},
     operators::{Figures, figures},
     run::{cargo, run, target},
+    tools,
 };
 
 /// What is compared with.
@@ -41,8 +42,17 @@ enum What {
     Operator(Operator),
     /// Memory and work of the operators of this repository, idle and with a thousand objects
     Operators(Figures),
+    /// Frames of the page of `up --ui` in Chromium, with 10,000 objects and 1,000 writes a second
+    Page(Page),
     /// From an empty folder to a sample that is healed: what a user waits for with each command
     Project,
+}
+
+#[derive(clap::Args)]
+struct Page {
+    /// Measure debug builds: what the browser does is the same
+    #[arg(long)]
+    debug: bool,
 }
 
 #[derive(clap::Args)]
@@ -129,6 +139,7 @@ pub(crate) fn bench(options: &Options) -> Result<()> {
         Some(What::Cache(options)) => cache(options),
         Some(What::Operator(options)) => operator(options),
         Some(What::Operators(options)) => figures(options),
+        Some(What::Page(options)) => page(options),
         Some(What::Project) => project::project(),
     }
 }
@@ -147,6 +158,18 @@ fn waits(options: &Waits) -> Result<()> {
         measure.args(["--reference-command", command]);
     }
     run(&mut measure)
+}
+
+/// How even the page of `up --ui` is drawn (`benches/src/page.rs`).
+fn page(options: &Page) -> Result<()> {
+    let chromium = tools::chromium().map_err(anyhow::Error::msg)?;
+    let (profile, folder) = if options.debug { ("dev", "debug") } else { ("release", "release") };
+    let packages = ["--package", "kubewright-cli", "--package", "kubewright-benches"];
+    run(cargo(["build", "--profile", profile]).args(packages))?;
+    let (folder, mut measure) =
+        (target().join(folder), Command::new(target().join(folder).join("kubewright-bench")));
+    measure.env("KUBEWRIGHT", folder.join("kubewright")).env("CHROMIUM", chromium);
+    run(measure.arg("--kubewright").arg(folder.join("kubewright")).arg("--page"))
 }
 
 /// What a request costs (`benches/api`): first the reference, then `kubewright up`, then the ratios.
