@@ -76,7 +76,11 @@ async fn the_page_of_a_recording_keeps_the_rules_of_wcag_in_light_and_dark() {
     check(&mut browser, "what fails");
     browser.click("#page-reconciles");
     browser.until("document.querySelectorAll('#reconciles tbody .badge.failing').length > 1").await;
-    check(&mut browser, "reconciles");
+    browser.click("#reconciles tbody button[aria-expanded=false]");
+    browser.until("document.querySelectorAll('.accesses').length === 1").await;
+    browser.click("#reconciles tbody button[aria-expanded=false]");
+    browser.until("document.querySelectorAll('.accesses .badge.failing').length > 0 && document.querySelectorAll('.accesses .link').length > 2").await;
+    check(&mut browser, "reconciles, and what two of them read and wrote");
     browser.click("#page-requests");
     browser.until("document.querySelector('#requests tbody').innerText.includes('409')").await;
     check(&mut browser, "requests");

@@ -265,7 +265,18 @@ impl Shop {
     fn reconcile(&mut self, controller: &str, key: &str, reasons: &str, outcome: &str, failed: bool) {
         self.records.push(json!({"reconcile": {"time": time(self.at), "controller": controller, "key": key, "reasons": reasons,
             "by": {"user": "system:serviceaccount:shop:shop-operator", "program": "shop-operator/1.0"},
-            "waited": 0.0021, "took": 0.134, "outcome": outcome, "failed": failed}}));
+            "waited": 0.0021, "took": 0.134, "outcome": outcome, "failed": failed, "accesses": accesses(failed)}}));
         self.at += 140;
     }
+}
+
+/// What a reconcile of the shop reads and writes.
+fn accesses(failed: bool) -> Value {
+    let came = if failed { ("refused", json!(409)) } else { ("version", json!("14")) };
+    json!([
+        {"verb": "get", "resource": "example.org/shops", "key": "shop/books", "cached": true, "times": 2, "version": "2"},
+        {"verb": "get", "resource": "/configmaps", "key": "shop/prices", "cached": true, "absent": null},
+        {"verb": "list", "resource": "/pods", "key": "shop/", "cached": true, "count": 3},
+        {"verb": "patch", "resource": "apps/deployments", "key": "shop/books", came.0: came.1},
+    ])
 }
