@@ -150,8 +150,8 @@ mod tests {
 
     use super::*;
 
-    fn asked(method: Method, uri: &str, answer: &str) {
-        let right = Right::of(&method, &uri.parse().expect("a path")).expect("a request for objects");
+    fn asked(method: &Method, uri: &str, answer: &str) {
+        let right = Right::of(method, &uri.parse().expect("a path")).expect("a request for objects");
         requested(right, Ok(answer));
     }
 
@@ -175,9 +175,9 @@ mod tests {
             looked_up("", "nodes", &Key::cluster_scoped("n"), None);
             looked_up("apps", "deployments", &Key::namespaced("default", "web"), Some("7"));
             listed("", "pods", None, 3);
-            asked(Method::GET, pods, r#"{"metadata": {"resourceVersion": "9"}, "items": [{}, {}]}"#);
-            asked(Method::POST, pods, r#"{"metadata": {"name": "web-x", "resourceVersion": "10"}}"#);
-            asked(Method::POST, &format!("{pods}/web-x/eviction"), r#"{"kind": "Status"}"#);
+            asked(&Method::GET, pods, r#"{"metadata": {"resourceVersion": "9"}, "items": [{}, {}]}"#);
+            asked(&Method::POST, pods, r#"{"metadata": {"name": "web-x", "resourceVersion": "10"}}"#);
+            asked(&Method::POST, &format!("{pods}/web-x/eviction"), r#"{"kind": "Status"}"#);
             looked_up("apps", "deployments", &Key::namespaced("default", "web"), Some("8"));
         })
         .await;
