@@ -47,7 +47,7 @@ pub struct ReconcileRecord {
 }
 
 /// How a reconcile went that has ended.
-pub(crate) struct Course {
+pub(crate) struct Reconciled {
     pub(crate) began: Timestamp,
     pub(crate) took: Duration,
     /// What it read and wrote, where that was noted.
@@ -96,7 +96,7 @@ impl Journal {
         &self,
         key: &Key,
         reasons: &Reasons,
-        course: Course,
+        reconciled: Reconciled,
         outcome: impl FnOnce() -> (String, bool),
     ) {
         if !self.listeners.want_to_know() {
@@ -105,7 +105,7 @@ impl Journal {
         let observers = self.listeners.observers.lock().clone();
         let may_ask = self.listeners.may_ask.load(Ordering::Relaxed);
         let (outcome, has_failed) = outcome();
-        let Course { began, took, accesses } = course;
+        let Reconciled { began, took, accesses } = reconciled;
         let (accesses, accesses_left_out) = accesses.map(|accesses| accesses.take()).unwrap_or_default();
         let record = ReconcileRecord {
             controller: Arc::clone(&self.controller),
@@ -230,13 +230,13 @@ impl fmt::Debug for Listeners {
 mod tests {
     use super::*;
 
-    fn course() -> Course {
-        Course { began: Timestamp::UNIX_EPOCH, took: Duration::from_millis(5), accesses: None }
+    fn reconciled() -> Reconciled {
+        Reconciled { began: Timestamp::UNIX_EPOCH, took: Duration::from_millis(5), accesses: None }
     }
 
     fn note(journal: &Journal, name: &str) {
         let key = Key::namespaced("default", name);
-        journal.note(&key, &Reasons::default(), course(), || ("done".to_owned(), false));
+        journal.note(&key, &Reasons::default(), reconciled(), || ("done".to_owned(), false));
     }
 
     #[test]
@@ -279,7 +279,7 @@ mod tests {
         let dear = || -> (String, bool) { panic!("it is not asked for") };
         let key = Key::namespaced("default", "a");
         assert!(journal.accesses().is_none());
-        journal.note(&key, &Reasons::default(), course(), dear);
+        journal.note(&key, &Reasons::default(), reconciled(), dear);
         let seen = Arc::new(Mutex::new(Vec::new()));
         let told = Arc::clone(&seen);
         journals.observe(move |record| told.lock().push(record.key.to_string()));

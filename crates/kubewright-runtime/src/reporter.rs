@@ -114,7 +114,7 @@ mod tests {
     use tower::service_fn;
 
     use super::*;
-    use crate::{Key, Metrics, Reasons, journal::Course};
+    use crate::{Key, Metrics, Reasons, journal::Reconciled};
 
     /// A client of a server that asks for reconciles by this header, and what it was told.
     fn server(asks: Option<&'static str>) -> (Client, Arc<Mutex<Vec<String>>>) {
@@ -152,8 +152,8 @@ mod tests {
         tokio::time::sleep(GATHERED * 2).await;
         let key = Key::namespaced("default", "a");
         let done = || ("done".to_owned(), false);
-        let course = Course { began: Timestamp::UNIX_EPOCH, took: Duration::ZERO, accesses: None };
-        journal.note(&key, &Reasons::default(), course, done);
+        let reconciled = Reconciled { began: Timestamp::UNIX_EPOCH, took: Duration::ZERO, accesses: None };
+        journal.note(&key, &Reasons::default(), reconciled, done);
         tokio::time::sleep(GATHERED * 10).await;
         stop.cancel();
         reporter.await.expect("it ends");

@@ -10,7 +10,7 @@ use crate::{
     Context, Error, Failure, Key, Outcome,
     accesses::Accesses,
     error_policy::ShowFailures,
-    journal::{Course, Journal},
+    journal::{Journal, Reconciled},
     leader::gate::Gate,
     metrics::ControllerMetrics,
     pause::Pause,
@@ -129,8 +129,8 @@ impl Worker {
         let result = Accesses::note(accesses.clone(), self.show(&context, key, result)).await;
         drop(active);
         let ended = || (self.report(&result), !matches!(&result, Some(Ok(Ok(_)))));
-        let course = Course { began, took: started.elapsed(), accesses };
-        self.journal.note(key, &reasons, course, ended);
+        let reconciled = Reconciled { began, took: started.elapsed(), accesses };
+        self.journal.note(key, &reasons, reconciled, ended);
         match result {
             Some(Ok(Ok(outcome))) => self.succeeded(key, outcome),
             Some(Ok(Err(error))) => self.failed(key, &error),
