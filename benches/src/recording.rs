@@ -8,13 +8,13 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use k8s_openapi::api::{apps::v1::Deployment, batch::v1::CronJob};
+use k8s_openapi::api::{apps::v1::Deployment, batch::v1::CronJob, coordination::v1::Lease, core::v1::Node};
 use kube::{
     Api, Client,
     api::{ListParams, Patch, PatchParams, PostParams},
 };
 use serde_json::json;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, interval, sleep, sleep_until};
 
 use crate::{
     crowd::wait,
@@ -33,6 +33,9 @@ const CRON_JOBS: u32 = 20;
 const ROLLED_OUT: u32 = 3;
 const DAY: u32 = 24;
 const HOUR: Duration = Duration::from_secs(3600);
+/// How often a kubelet renews its lease, and how many of these pass between two reports of its node. Simulated nodes do so once a day.
+const RENEWED: Duration = Duration::from_secs(10);
+const REPORTED: u32 = 30;
 /// How long what has been recorded may take to be in the file.
 const WRITTEN: Duration = Duration::from_secs(3);
 
@@ -57,6 +60,7 @@ pub(crate) async fn measure(kubewright: &Path, folder: &Path, hours: f64, speed:
     wait(|| async { Ok(length(&file) > 0) }).await?;
     sleep(WRITTEN).await;
     let (begun, cpu) = (length(&file), cpu_seconds(recorder.id()).context("the recorder has ended")?);
+    let heartbeats = tokio::spawn(heartbeats(running.client.clone(), speed));
     let started = Instant::now();
     let end = started + HOUR.mul_f64(hours / f64::from(speed));
     // One rollout after the other, at the same distance.
@@ -68,6 +72,10 @@ pub(crate) async fn measure(kubewright: &Path, folder: &Path, hours: f64, speed:
         next += 1;
     }
     sleep_until(end).await;
+    heartbeats.abort();
+    if let Ok(failed) = heartbeats.await {
+        failed?;
+    }
     sleep(WRITTEN).await;
     let cpu = cpu_seconds(recorder.id()).context("the recorder has ended")? - cpu;
     let (memory, written) = (resident_bytes(recorder.id()), length(&file) - begun);
@@ -131,6 +139,34 @@ async fn roll_out(client: &Client, number: u32, version: u32) -> Result<()> {
     let patch =
         json!({"spec": {"template": {"metadata": {"annotations": {"version": version.to_string()}}}}});
     deployments.patch(&format!("web-{number}"), &PatchParams::default(), &Patch::Merge(patch)).await?;
+    Ok(())
+}
+
+/// What kubelets write of their nodes, one after the other, until it is ended.
+async fn heartbeats(client: Client, speed: u32) -> Result<()> {
+    let leases = Api::<Lease>::namespaced(client.clone(), "kube-node-lease");
+    let nodes = Api::<Node>::all(client);
+    let mut tick = interval(RENEWED / (speed * NODES));
+    for beat in 0.. {
+        tick.tick().await;
+        let (round, node) = (beat / NODES, format!("node-{}", beat % NODES));
+        // Another time with each; it is not compared with any clock.
+        let time = |fraction: &str| {
+            format!(
+                "2030-01-01T{:02}:{:02}:{:02}{fraction}Z",
+                round / 360 % 24,
+                round / 6 % 60,
+                round % 6 * 10
+            )
+        };
+        let renewed = json!({"spec": {"renewTime": time(".123456")}});
+        leases.patch(&node, &PatchParams::default(), &Patch::Merge(renewed)).await?;
+        if (round + beat % NODES) % REPORTED == 0 {
+            let reported =
+                json!({"status": {"conditions": [{"type": "Ready", "lastHeartbeatTime": time("")}]}});
+            nodes.patch_status(&node, &PatchParams::default(), &Patch::Strategic(reported)).await?;
+        }
+    }
     Ok(())
 }
 

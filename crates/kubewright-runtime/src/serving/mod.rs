@@ -16,7 +16,7 @@ mod tls;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
-#[cfg(feature = "webhook")]
+#[cfg(all(feature = "webhook", feature = "command"))]
 pub(crate) use self::endpoint::whole;
 use self::endpoint::{Announce, Listening};
 pub use self::{access::Access, endpoint::Bound, health::HealthServer, metrics::MetricsServer, tls::Tls};

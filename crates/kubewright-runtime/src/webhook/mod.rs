@@ -60,6 +60,7 @@ mod server;
 mod service;
 mod webhooks;
 
+#[cfg(feature = "command")]
 pub(crate) use self::rights::rights;
 pub use self::{
     admission::{

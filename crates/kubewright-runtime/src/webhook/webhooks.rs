@@ -67,6 +67,7 @@ impl Webhooks {
     }
 
     /// These of the operator of this name.
+    #[cfg(feature = "command")]
     pub(crate) fn of_operator(self, operator: &str) -> Self {
         Self { operator: operator.to_owned(), ..self }
     }
