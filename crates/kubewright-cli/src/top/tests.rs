@@ -242,7 +242,8 @@ fn answer(keys: &[(&str, &str, bool)]) -> Value {
         .map(|(key, began, failed)| {
             let outcome = if *failed { "it is bad\nvery" } else { "done" };
             json!({"key": key, "began": began, "reasons": "App changed", "outcome": outcome, "failed": failed,
-                "tookSeconds": 0.0025})
+                "tookSeconds": 0.0025, "accessesLeftOut": 2, "accesses": [
+                    {"verb": "patch", "resource": "example.org/apps/status", "key": key, "refused": 409}]})
         })
         .collect();
     json!({"controllers": [{"controller": "apps", "userAgent": "app/1", "reconciles": reconciles}]})
@@ -260,6 +261,14 @@ fn reconciles_stand_among_the_writes_at_their_time() {
     let shown = somebody.list();
     assert!(
         shown.contains(&"reasons: App changed".to_owned()) && shown.contains(&"  very".to_owned()),
+        "{shown:?}"
+    );
+    somebody.press(KeyCode::End);
+    let shown = somebody.list();
+    let read_and_written =
+        ["read and written:", "  patch example.org/apps/status shop/web: refused with 409", "  and 2 more"];
+    assert!(
+        shown.iter().map(String::as_str).filter(|line| read_and_written.contains(line)).eq(read_and_written),
         "{shown:?}"
     );
 }
