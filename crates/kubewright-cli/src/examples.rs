@@ -97,7 +97,7 @@ const EXAMPLES: [(&str, &[&str]); 36] = [
         &[
             "kubewright trial",
             "kubewright trial --manifests config --sample config/samples -- ./bin/manager --leader-elect=false",
-            "kubewright trial --time 5 --report trial.html --junit trial.xml -- java -jar operator.jar",
+            "kubewright trial --time 5m --report trial.html --junit trial.xml -- java -jar operator.jar",
             "kubewright trial --plan kill/create -- ./bin/manager",
         ],
     ),

@@ -17,6 +17,7 @@ mod generate;
 mod image;
 mod install;
 mod kubeconfig;
+mod length;
 mod output;
 mod play;
 mod printer;

@@ -37,7 +37,7 @@ use self::{
     kinds::{Wanted, Watched},
     state::State,
 };
-use crate::{access::ClusterArgs, printer::Printer};
+use crate::{access::ClusterArgs, length::duration, printer::Printer};
 
 /// How long what happens is gathered before it is written.
 const GATHERED: Duration = Duration::from_secs(1);
@@ -72,15 +72,6 @@ pub(crate) struct RecordArgs {
     /// Say nothing but errors
     #[arg(long, short)]
     quiet: bool,
-}
-
-/// A length of time as people write it: `90s`, `10m`, `1h30m`.
-fn duration(text: &str) -> Result<Duration, String> {
-    let parsed: Result<jiff::SignedDuration, _> = text.parse();
-    let duration = parsed.ok().and_then(|length| Duration::try_from(length).ok());
-    duration
-        .filter(|length| !length.is_zero())
-        .ok_or_else(|| "say how long, such as 90s, 10m or 1h30m".to_owned())
 }
 
 /// Records until a signal, or for as long as was said.

@@ -123,7 +123,7 @@ pub(crate) struct DiffArgs {
 
 impl Wanted {
     fn limits(&self) -> Limits {
-        Limits { rest: self.rest.rest(), timeout: self.rest.timeout(), shows_logs: self.rest.logs }
+        Limits { rest: self.rest.rest, timeout: self.rest.timeout, shows_logs: self.rest.logs }
     }
 
     fn rendering(&self) -> Rendering {

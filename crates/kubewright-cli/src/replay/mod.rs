@@ -136,7 +136,7 @@ fn version(tape: &Tape) -> anyhow::Result<KubernetesVersion> {
 
 impl ReplayArgs {
     fn pace(&self) -> Pace {
-        Pace { rest: self.rest.rest(), timeout: self.rest.timeout(), speed: self.speed }
+        Pace { rest: self.rest.rest, timeout: self.rest.timeout, speed: self.speed }
     }
 
     fn print(&self, report: &Report) -> anyhow::Result<ExitCode> {

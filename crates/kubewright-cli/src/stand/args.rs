@@ -10,7 +10,7 @@ use super::{
     program::OperatorCommand,
     webhooks::WebhookPort,
 };
-use crate::project::ProjectArgs;
+use crate::{length::seconds, project::ProjectArgs};
 
 /// Which operator: what is not named is what a project has.
 #[derive(Args, Debug)]
@@ -67,27 +67,15 @@ impl PlaceArgs {
 /// How a program is run to rest.
 #[derive(Args, Debug)]
 pub(crate) struct RestArgs {
-    /// How many seconds nobody may write for the program to be at rest
-    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = clap::value_parser!(u64).range(1..=600))]
-    rest: u64,
+    /// How long nobody may write for the program to be at rest, such as 2s; a number alone is one of seconds, here and below
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = seconds)]
+    pub(crate) rest: Duration,
 
-    /// How many seconds the program has to come to rest, each time that it is waited for
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = clap::value_parser!(u64).range(1..=3600))]
-    timeout: u64,
+    /// How long the program has to come to rest, each time that it is waited for
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = seconds)]
+    pub(crate) timeout: Duration,
 
     /// Show what the program prints, on standard error
     #[arg(long)]
     pub(crate) logs: bool,
-}
-
-impl RestArgs {
-    /// How long nobody writes when all is at rest.
-    pub(crate) fn rest(&self) -> Duration {
-        Duration::from_secs(self.rest)
-    }
-
-    /// How long it may take until then.
-    pub(crate) fn timeout(&self) -> Duration {
-        Duration::from_secs(self.timeout)
-    }
 }

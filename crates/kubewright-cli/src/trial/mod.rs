@@ -24,6 +24,7 @@ use tokio::time::Instant;
 
 use self::conduct::{Options, Tried};
 use crate::{
+    length::{minutes, seconds},
     output::print,
     project::Usage,
     stand::{
@@ -59,21 +60,22 @@ pub(crate) struct TrialArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: Option<u16>,
 
-    /// When to begin no more runs, in minutes
-    #[arg(long, value_name = "MINUTES", default_value = "10", value_parser = clap::value_parser!(u64).range(1..=1440))]
-    time: u64,
+    /// When to begin no more runs, such as 10m; a number alone is one of minutes
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = minutes)]
+    time: Duration,
 
-    /// How many seconds nobody may write for it to be at rest; more where the operator pauses longer
-    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=600))]
-    rest: u64,
+    /// How long nobody may write for it to be at rest, such as 3s; more where the operator pauses longer. A number alone is one of
+    /// seconds, here and below
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = seconds)]
+    rest: Duration,
 
-    /// How many seconds of silence it takes to be sure that a state which is not the expected one will not change
-    #[arg(long, value_name = "SECONDS", default_value = "15", value_parser = clap::value_parser!(u64).range(1..=600))]
-    patience: u64,
+    /// How long a silence it takes to be sure that a state which is not the expected one will not change
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = seconds)]
+    patience: Duration,
 
-    /// How many seconds a step has to come to rest
-    #[arg(long, value_name = "SECONDS", default_value = "45", value_parser = clap::value_parser!(u64).range(1..=3600))]
-    timeout: u64,
+    /// How long a step has to come to rest
+    #[arg(long, value_name = "DURATION", default_value = "45s", value_parser = seconds)]
+    timeout: Duration,
 
     /// Write the report into a file; its form is that of the name: .html, .md or .json
     #[arg(long, value_name = "FILE")]
@@ -231,15 +233,10 @@ const EXPLANATION: &str = "Each run has a control plane of its own, on which the
 
 impl TrialArgs {
     fn options(&self) -> Options {
-        let seconds = Duration::from_secs;
         Options {
-            pace: Pace {
-                rest: seconds(self.rest),
-                patience: seconds(self.patience),
-                timeout: seconds(self.timeout),
-            },
+            pace: Pace { rest: self.rest, patience: self.patience, timeout: self.timeout },
             jobs: self.jobs.map(usize::from),
-            time: seconds(60 * self.time),
+            time: self.time,
             plans: self.plans.clone(),
             recordings: self.recordings.clone(),
         }
