@@ -8,7 +8,6 @@ use tokio::time::{Instant, sleep};
 
 use super::made::{self, End};
 use crate::{
-    access::ClusterArgs,
     run::account::Account,
     stand::{
         Stand, activity,
@@ -78,7 +77,7 @@ async fn on(
     if called.is_none() {
         stand.give(&inputs.given).await?;
     }
-    let account = Account::of(access, &ClusterArgs::default(), namespace, name).await?;
+    let account = Account::of_any_client(access, namespace, name).await?;
     let user = format!("system:serviceaccount:{namespace}:{name}");
     let since = cluster.revision().0;
     let mut running = command.start(account.kubeconfig(), limits.shows_logs)?;

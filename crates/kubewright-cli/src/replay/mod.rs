@@ -24,7 +24,6 @@ use kubewright_recording::{At, Write as Recorded};
 
 use self::{report::Report, stage::Pace, tape::Tape};
 use crate::{
-    access::ClusterArgs,
     output::print,
     play::Speed,
     printer,
@@ -106,7 +105,7 @@ pub(crate) async fn replay(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let command = OperatorCommand::foreign(program, arguments);
     let played = async {
         rights::grant(&stand, &account, &rights).await?;
-        let kubeconfig = Account::of(&stand.access, &ClusterArgs::default(), &account.0, &account.1).await?;
+        let kubeconfig = Account::of_any_client(&stand.access, &account.0, &account.1).await?;
         let user = format!("system:serviceaccount:{}:{}", account.0, account.1);
         let running = command.start(kubeconfig.kubeconfig(), args.rest.logs)?;
         let hashes = tape.header.redacted.iter().any(|what| what == "secrets");

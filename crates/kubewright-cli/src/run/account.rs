@@ -15,8 +15,10 @@ use serde_json::{Value, json};
 
 use crate::access::{Access, ClusterArgs, refused};
 
-/// How long a token is asked for, in seconds. Who takes one reads the file anew long before that.
-const LIFETIME: u64 = 3600;
+/// How long a token is asked for that is in a file, in seconds. Who takes one reads the file anew long before that.
+const RENEWED: u64 = 3600;
+/// How long one is asked for that is in the kubeconfig, which is read once.
+const LASTING: u64 = 24 * 3600;
 /// After how long it is asked for anew: a server may give it for ten minutes.
 const RENEWAL: Duration = Duration::from_secs(300);
 
@@ -26,10 +28,13 @@ pub(crate) struct Account {
     url: String,
     folder: PathBuf,
     kubeconfig: PathBuf,
+    /// For how many seconds tokens are asked for.
+    lifetime: u64,
 }
 
 impl Account {
-    /// Has a token made for the account, which is to be there, and writes a kubeconfig that leads to it.
+    /// Has a token made for the account, which is to be there, and writes a kubeconfig that leads to it: the token is in a file, which
+    /// [`keep`](Self::keep) renews.
     ///
     /// # Errors
     /// When the cluster gives no token, or the file system refuses.
@@ -39,6 +44,27 @@ impl Account {
         namespace: &str,
         name: &str,
     ) -> anyhow::Result<Self> {
+        let account = Self::new(access, namespace, name, RENEWED)?;
+        account.renew().await?;
+        let kubeconfig = kubeconfig(access, cluster, namespace, json!({"tokenFile": account.token_file()}))?;
+        account.write(&account.kubeconfig, &kubeconfig.to_string())?;
+        Ok(account)
+    }
+
+    /// The same for a program in any language on a control plane that ends before the day does: the token is in the kubeconfig itself. Not
+    /// all clients read it from a file: kopf does not with pykube or by itself, and acts as nobody.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub(crate) async fn of_any_client(access: &Access, namespace: &str, name: &str) -> anyhow::Result<Self> {
+        let account = Self::new(access, namespace, name, LASTING)?;
+        let token = account.token().await?;
+        let kubeconfig = kubeconfig(access, &ClusterArgs::default(), namespace, json!({"token": token}))?;
+        account.write(&account.kubeconfig, &kubeconfig.to_string())?;
+        Ok(account)
+    }
+
+    fn new(access: &Access, namespace: &str, name: &str, lifetime: u64) -> anyhow::Result<Self> {
         // One process may run several operators.
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -48,11 +74,9 @@ impl Account {
             url: format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"),
             kubeconfig: folder.join("kubeconfig"),
             folder,
+            lifetime,
         };
         make_private(&account.folder).with_context(|| format!("cannot make {}", account.folder.display()))?;
-        account.renew().await?;
-        let kubeconfig = kubeconfig(access, cluster, namespace, &account.token_file())?;
-        account.write(&account.kubeconfig, &kubeconfig.to_string())?;
         Ok(account)
     }
 
@@ -72,10 +96,15 @@ impl Account {
     }
 
     async fn renew(&self) -> anyhow::Result<()> {
+        self.write(&self.token_file(), &self.token().await?)
+    }
+
+    /// A new token.
+    async fn token(&self) -> anyhow::Result<String> {
         let body = json!({
             "apiVersion": "authentication.k8s.io/v1",
             "kind": "TokenRequest",
-            "spec": {"expirationSeconds": LIFETIME},
+            "spec": {"expirationSeconds": self.lifetime},
         });
         let request = http::Request::post(&self.url)
             .header(http::header::CONTENT_TYPE, "application/json")
@@ -86,7 +115,7 @@ impl Account {
             .await
             .map_err(|error| refused("the cluster gives no token for the operator's account", &error))?;
         let token = answer["status"]["token"].as_str().context("the cluster's token has no text")?;
-        self.write(&self.token_file(), token)
+        Ok(token.to_owned())
     }
 
     fn token_file(&self) -> PathBuf {
@@ -122,13 +151,8 @@ pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// The way to the same cluster, by the token in a file alone.
-fn kubeconfig(
-    access: &Access,
-    cluster: &ClusterArgs,
-    namespace: &str,
-    token: &Path,
-) -> anyhow::Result<Value> {
+/// The way to the same cluster, as this user alone.
+fn kubeconfig(access: &Access, cluster: &ClusterArgs, namespace: &str, user: Value) -> anyhow::Result<Value> {
     let all = &access.kubeconfig;
     let wanted = cluster.context.as_ref().or(all.current_context.as_ref());
     let context = all.contexts.iter().find(|context| Some(&context.name) == wanted);
@@ -140,7 +164,7 @@ fn kubeconfig(
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [named],
-        "users": [{"name": "operator", "user": {"tokenFile": token}}],
+        "users": [{"name": "operator", "user": user}],
         "contexts": [{
             "name": "operator",
             "context": {"cluster": context.cluster, "user": "operator", "namespace": namespace},

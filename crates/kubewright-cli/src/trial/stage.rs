@@ -27,7 +27,6 @@ use super::{
     rules,
 };
 use crate::{
-    access::ClusterArgs,
     run::account::Account,
     stand::{
         Stand, activity,
@@ -99,7 +98,7 @@ async fn on(
     let mut warnings = stand.install(needed, given, namespace, deadline, webhooks.as_ref()).await?;
     let command =
         webhooks.as_ref().map_or_else(|| setting.command.clone(), |all| setting.command.with_webhooks(all));
-    let account = Account::of(&stand.access, &ClusterArgs::default(), namespace, name).await?;
+    let account = Account::of_any_client(&stand.access, namespace, name).await?;
     let user = format!("system:serviceaccount:{namespace}:{name}");
     let witness = Witness { user, began: admin.now(), since: cluster.revision().0 };
     let mut actor = Actor::new(&stand.access, &setting.inputs.given, journal);
@@ -157,7 +156,7 @@ impl Beside {
         let mut all = Vec::new();
         for other in &setting.also {
             let (namespace, name) = &other.account;
-            let account = Account::of(&stand.access, &ClusterArgs::default(), namespace, name).await?;
+            let account = Account::of_any_client(&stand.access, namespace, name).await?;
             all.push((
                 other.command.start(account.kubeconfig(), false)?,
                 account,
