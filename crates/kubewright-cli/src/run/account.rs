@@ -46,7 +46,7 @@ impl Account {
     ) -> anyhow::Result<Self> {
         let account = Self::new(access, namespace, name, RENEWED)?;
         account.renew().await?;
-        let kubeconfig = kubeconfig(access, cluster, namespace, json!({"tokenFile": account.token_file()}))?;
+        let kubeconfig = kubeconfig(access, cluster, namespace, &json!({"tokenFile": account.token_file()}))?;
         account.write(&account.kubeconfig, &kubeconfig.to_string())?;
         Ok(account)
     }
@@ -59,7 +59,7 @@ impl Account {
     pub(crate) async fn of_any_client(access: &Access, namespace: &str, name: &str) -> anyhow::Result<Self> {
         let account = Self::new(access, namespace, name, LASTING)?;
         let token = account.token().await?;
-        let kubeconfig = kubeconfig(access, &ClusterArgs::default(), namespace, json!({"token": token}))?;
+        let kubeconfig = kubeconfig(access, &ClusterArgs::default(), namespace, &json!({"token": token}))?;
         account.write(&account.kubeconfig, &kubeconfig.to_string())?;
         Ok(account)
     }
@@ -152,7 +152,12 @@ pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
 }
 
 /// The way to the same cluster, as this user alone.
-fn kubeconfig(access: &Access, cluster: &ClusterArgs, namespace: &str, user: Value) -> anyhow::Result<Value> {
+fn kubeconfig(
+    access: &Access,
+    cluster: &ClusterArgs,
+    namespace: &str,
+    user: &Value,
+) -> anyhow::Result<Value> {
     let all = &access.kubeconfig;
     let wanted = cluster.context.as_ref().or(all.current_context.as_ref());
     let context = all.contexts.iter().find(|context| Some(&context.name) == wanted);
