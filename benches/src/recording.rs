@@ -161,7 +161,7 @@ async fn heartbeats(client: Client, speed: u32) -> Result<()> {
         };
         let renewed = json!({"spec": {"renewTime": time(".123456")}});
         leases.patch(&node, &PatchParams::default(), &Patch::Merge(renewed)).await?;
-        if (round + beat % NODES) % REPORTED == 0 {
+        if (round + beat % NODES).is_multiple_of(REPORTED) {
             let reported =
                 json!({"status": {"conditions": [{"type": "Ready", "lastHeartbeatTime": time("")}]}});
             nodes.patch_status(&node, &PatchParams::default(), &Patch::Strategic(reported)).await?;
