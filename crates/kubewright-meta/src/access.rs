@@ -57,8 +57,9 @@ impl Access {
     /// Whether it is the other one once more: the same with the same result.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
-        let of = |one: &Self| Self { times: 0, ..one.clone() };
-        of(self) == of(other)
+        let Self { verb, resource, key, cached, times: _, found } = self;
+        (verb, resource, key, cached, found)
+            == (&other.verb, &other.resource, &other.key, &other.cached, &other.found)
     }
 
     /// Whether it changes objects: what is no `get`, `list` or `watch`.
@@ -127,6 +128,15 @@ mod tests {
             assert_eq!(to_value(&access).expect("JSON"), wanted);
             assert_eq!(from_value::<Access>(wanted).expect("an access"), access);
         }
+    }
+
+    #[test]
+    fn the_same_access_once_more_has_the_same_result() {
+        let pod = |found| Access { found, ..Access::new("get", "/pods".into(), "default/a".into()) };
+        let often = Access { times: 7, ..pod(Found::Absent) };
+        assert!(pod(Found::Absent).is_same(&often));
+        assert!(!pod(Found::Absent).is_same(&pod(Found::Done)));
+        assert!(!pod(Found::Absent).is_same(&Access { cached: true, ..pod(Found::Absent) }));
     }
 
     #[test]

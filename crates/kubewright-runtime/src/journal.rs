@@ -99,11 +99,11 @@ impl Journal {
         reconciled: Reconciled,
         outcome: impl FnOnce() -> (String, bool),
     ) {
-        if !self.listeners.want_to_know() {
-            return;
-        }
         let observers = self.listeners.observers.lock().clone();
         let may_ask = self.listeners.may_ask.load(Ordering::Relaxed);
+        if observers.is_empty() && !may_ask {
+            return;
+        }
         let (outcome, has_failed) = outcome();
         let Reconciled { began, took, accesses } = reconciled;
         let (accesses, accesses_left_out) = accesses.map(|accesses| accesses.take()).unwrap_or_default();

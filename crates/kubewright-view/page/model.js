@@ -237,8 +237,10 @@ export class Forest {
     if (!this.groups.has(id)) {
       const made = { id, name, row: null, group: true, state: 'plain', wanted: false, all: [], children: [], owner, top: null, entry: null };
       this.groups.set(id, made);
-      if (owner) owner.all.push(made);
-      if (owner) owner.all.sort(byName);
+      if (owner) {
+        owner.all.push(made);
+        owner.all.sort(byName);
+      }
     }
     return this.groups.get(id);
   }

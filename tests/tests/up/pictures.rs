@@ -20,7 +20,7 @@ const BLOCK: usize = 8;
 const SAME: f64 = 10.0;
 /// So many of a thousand blocks may differ.
 const TOLERATED: usize = 1;
-/// Of 100: a picture has some 30 KB.
+/// Of 100: a picture has some 40 KB.
 const QUALITY: u8 = 60;
 /// The most bytes of a picture, which is committed.
 const LARGEST: usize = 60_000;

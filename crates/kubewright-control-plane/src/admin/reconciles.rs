@@ -18,9 +18,11 @@ const MOST_QUEUES: usize = 1_024;
 const SHOWN: usize = 256;
 /// How many accesses are kept of a reconcile, and of all together.
 const LONGEST_ACCESSES: usize = 100;
-const MOST_ACCESSES: usize = 131_072;
-/// The most characters of each text that is kept.
+const MOST_ACCESSES: usize = 65_536;
+/// The most bytes of each text that is kept.
 const LONGEST: usize = 2_000;
+/// The most bytes of what names the objects of an access: a group and a plural, a namespace and a name are shorter.
+const LONGEST_NAME: usize = 400;
 
 /// The queue of a controller, as its operator told it last.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -209,16 +211,20 @@ fn shown(one: &Reconcile) -> Value {
 
 fn short_access(mut access: Access) -> Access {
     for text in [&mut access.verb, &mut access.resource, &mut access.key] {
-        *text = short(mem::take(text));
+        *text = cut(mem::take(text), LONGEST_NAME);
     }
     if let Found::Version(version) = &mut access.found {
-        *version = short(mem::take(version));
+        *version = cut(mem::take(version), LONGEST_NAME);
     }
     access
 }
 
-fn short(mut text: String) -> String {
-    text.truncate(text.floor_char_boundary(LONGEST));
+fn short(text: String) -> String {
+    cut(text, LONGEST)
+}
+
+fn cut(mut text: String, longest: usize) -> String {
+    text.truncate(text.floor_char_boundary(longest));
     text
 }
 
