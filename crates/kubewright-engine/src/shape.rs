@@ -212,7 +212,8 @@ impl Shaper {
 
     fn row(&self, version: MetaVersion, object: &Value) -> Value {
         let mut row = Map::new();
-        row.insert("cells".into(), self.kind.columns.cells(object, self.now).into());
+        let printed = self.kind.in_storage(object);
+        row.insert("cells".into(), self.kind.columns.cells(&printed, self.now).into());
         match self.include {
             IncludeObject::None => {}
             IncludeObject::Metadata => drop(row.insert("object".into(), self.partial(version, object))),

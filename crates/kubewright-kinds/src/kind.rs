@@ -1,5 +1,6 @@
 //! What a kind is: a value. Built-in kinds and custom resources differ in their values, not in the code they go through.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -437,6 +438,20 @@ impl Kind {
     pub fn to_storage(&self, object: &mut Value) {
         if let Some(stored_as) = self.stored_as() {
             (stored_as.to_storage)(object);
+        }
+    }
+
+    /// An object of this kind as columns print it: one of a built-in kind in the version that it is stored in, as kube-apiserver
+    /// prints its internal version.
+    #[must_use]
+    pub fn in_storage<'a>(&self, object: &'a Value) -> Cow<'a, Value> {
+        match self.stored_as() {
+            Some(stored_as) => {
+                let mut object = object.clone();
+                (stored_as.to_storage)(&mut object);
+                Cow::Owned(object)
+            }
+            None => Cow::Borrowed(object),
         }
     }
 

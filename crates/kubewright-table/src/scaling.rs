@@ -93,20 +93,10 @@ pub const DISRUPTION_BUDGETS: Printer = Printer {
 
 /// The first two metrics, each as current value and target, and how many more there are.
 fn targets(scaler: &Value) -> String {
-    let (specs, statuses) = match at(scaler, "/spec/targetCPUUtilizationPercentage") {
-        Some(target) => v1_metrics(scaler, target),
-        None => (items(scaler, "/spec/metrics").to_vec(), items(scaler, "/status/currentMetrics").to_vec()),
-    };
+    let (specs, statuses) = (items(scaler, "/spec/metrics"), items(scaler, "/status/currentMetrics"));
     let metrics: Vec<String> =
         specs.iter().enumerate().map(|(index, spec)| metric(spec, statuses.get(index))).collect();
     if metrics.is_empty() { "<none>".to_owned() } else { with_more(&metrics, 2, ", ") }
-}
-
-/// The one metric of `autoscaling/v1` as `autoscaling/v2` would have it.
-fn v1_metrics(scaler: &Value, target: &Value) -> (Vec<Value>, Vec<Value>) {
-    let cpu = |field: &str, value: &Value| json!({"type": "Resource", "resource": {"name": "cpu", field: {"averageUtilization": value}}});
-    let current = at(scaler, "/status/currentCPUUtilizationPercentage").map(|value| cpu("current", value));
-    (vec![cpu("target", target)], current.into_iter().collect())
 }
 
 fn metric(spec: &Value, status: Option<&Value>) -> String {
@@ -169,23 +159,6 @@ mod tests {
         );
         assert_eq!(shown(json!([{"type": "Odd"}]), Value::Null), "<unknown type>");
         assert_eq!(shown(json!([]), Value::Null), "<none>");
-    }
-
-    #[test]
-    fn the_old_version_shows_its_processor_target() {
-        let scaler = json!({
-            "metadata": {"name": "a"},
-            "spec": {
-                "scaleTargetRef": {"kind": "Deployment", "name": "d"},
-                "maxReplicas": 3,
-                "targetCPUUtilizationPercentage": 80,
-            },
-            "status": {"currentCPUUtilizationPercentage": 20, "currentReplicas": 2},
-        });
-        assert_eq!(
-            (AUTOSCALERS.cells)(&scaler, Timestamp::UNIX_EPOCH),
-            cells!["a", "Deployment/d", "cpu: 20%/80%", "<unset>", 3, 2, "<unknown>"]
-        );
     }
 
     #[test]

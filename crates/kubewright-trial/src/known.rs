@@ -21,6 +21,10 @@ pub struct Known {
     pub unfulfilled: BTreeSet<Desired>,
     /// What the operator makes for itself, without a sample.
     pub own: BTreeSet<ObjectId>,
+    /// The collections of samples that it does not watch.
+    pub unwatched: BTreeSet<String>,
+    /// The collections of the kinds that its manifests define.
+    pub defined: BTreeSet<String>,
     /// Whether its webhooks are called.
     pub has_webhooks: bool,
 }
@@ -30,6 +34,15 @@ impl Known {
     #[must_use]
     pub fn of(samples: Vec<ObjectId>) -> Self {
         Self { samples, ..Self::default() }
+    }
+
+    /// Learns which of the samples' kinds the program never watches.
+    pub fn learn_watches(&mut self, story: &Story) {
+        let is_watched = |collection: &String| {
+            story.requests.iter().any(|one| one.verb == "watch" && one.collection == *collection)
+        };
+        let collections = self.samples.iter().map(|id| id.collection.clone());
+        self.unwatched = collections.filter(|collection| !is_watched(collection)).collect();
     }
 
     /// Learns from a run in which nothing went wrong.

@@ -5,6 +5,7 @@ use std::{
     net::{Ipv4Addr, SocketAddrV4},
 };
 
+use jiff::{Timestamp, civil::DateTime};
 use serde_json::{Map, Value};
 
 /// Metadata that the server gives.
@@ -117,7 +118,9 @@ fn same_addresses(value: &mut Value) {
 }
 
 fn is_time(text: &str) -> bool {
-    text.len() >= 20 && text.ends_with('Z') && text.parse::<jiff::Timestamp>().is_ok()
+    // With a zone or, as Python writes it, without one.
+    let is_long = text.len() >= "2026-01-01T00:00:00".len() && text.as_bytes()[10] == b'T';
+    is_long && (text.parse::<Timestamp>().is_ok() || text.parse::<DateTime>().is_ok())
 }
 
 fn is_uid(text: &str) -> bool {
@@ -169,6 +172,13 @@ mod tests {
                 "status": {"at": "<time>", "of": "<uid of web>"}})
         );
         assert_eq!(without_volatile(&service, false, &known).get("status"), None);
+    }
+
+    #[test]
+    fn a_time_is_one_with_a_zone_and_without() {
+        let times = ["2026-11-29T14:48:44Z", "2026-11-29T14:48:44.604803", "2026-11-29T14:48:44+01:00"];
+        assert!(times.iter().all(|time| is_time(time)));
+        assert!(!is_time("2026-11-29") && !is_time("name-of-somethingT-that-is-long"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kubewright_meta::quantity::Quantity;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{
     stable,
@@ -34,14 +34,24 @@ pub type State = BTreeMap<ObjectId, Value>;
 pub fn state(writes: &[Write], samples: &[ObjectId]) -> State {
     let mut last: BTreeMap<&ObjectId, &Write> = BTreeMap::new();
     let mut uids: BTreeMap<&str, &ObjectId> = BTreeMap::new();
-    let (mut theirs, mut reported) = (BTreeSet::new(), BTreeSet::new());
+    let (mut theirs, mut reported, mut leaving) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for write in writes {
         last.insert(&write.id, write);
         if let Some(uid) = write.object["metadata"]["uid"].as_str() {
             uids.insert(uid, &write.id);
         }
+        if write.by != Who::Program && write.did == Did::Create && leaving.contains(&write.id) {
+            // What the program has deleted, and somebody else has made again, is that one's.
+            theirs.remove(&write.id);
+            reported.remove(&write.id);
+        }
         if write.by == Who::Program && !crate::story::is_upkeep(&write.id.collection) {
             theirs.insert(&write.id);
+            if write.did == Did::Delete || write.object["metadata"]["deletionTimestamp"].is_string() {
+                leaving.insert(&write.id);
+            } else {
+                leaving.remove(&write.id);
+            }
             if write.subresource == "status" {
                 reported.insert(&write.id);
             }
@@ -132,10 +142,23 @@ fn remove_additions(object: &mut Value) {
     for map in ["labels", "annotations"] {
         if let Some(entries) = metadata.get_mut(map).and_then(Value::as_object_mut) {
             entries.retain(|name, _| !name.starts_with(DOMAIN));
+            if entries.is_empty() {
+                metadata.remove(map);
+            }
         }
     }
     if let Some(owners) = metadata.get_mut("ownerReferences").and_then(Value::as_array_mut) {
         owners.retain(|owner| owner["name"] != OWNER);
+    }
+    // A record of the object as it was last handled or applied has them as well, as text.
+    for value in
+        metadata.get_mut("annotations").and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut)
+    {
+        let record = value.as_str().filter(|text| text.contains(DOMAIN)).map(serde_json::from_str::<Value>);
+        if let Some(Ok(mut record)) = record {
+            remove_additions(&mut record);
+            *value = record.to_string().into();
+        }
     }
 }
 
@@ -324,6 +347,38 @@ mod tests {
             object.extend(more.clone());
         }
         object
+    }
+
+    #[test]
+    fn what_the_program_deleted_and_the_cluster_made_again_is_not_the_programs() {
+        let written = |again: Who| {
+            let writes = [
+                write("a/pod", Did::Update, Who::Program, map("pod", "1", &json!({}))),
+                write("a/pod", Did::Delete, Who::Program, map("pod", "1", &json!({}))),
+                write("a/pod", Did::Create, again, map("pod", "2", &json!({}))),
+            ];
+            state(&writes, &[]).len()
+        };
+        assert_eq!((written(Who::Cluster), written(Who::Program)), (0, 1));
+    }
+
+    #[test]
+    fn what_the_trial_has_added_is_left_out_of_records_too() {
+        let record = |additions: &str| {
+            let text = format!(r#"{{"metadata":{{"annotations":{{{additions}}}}},"spec":{{"size":1}}}}"#);
+            let object = map("a", "1", &json!({}));
+            let mut object = object;
+            object["metadata"]["annotations"] = json!({"x.dev/last-handled": text});
+            state(&[write("a/a", Did::Update, Who::Program, object)], &[])
+        };
+        assert!(
+            differences(
+                &record(""),
+                &record(r#""trial.kubewright.dev/looked-at":"1""#),
+                &Volatile::default()
+            )
+            .is_empty()
+        );
     }
 
     #[test]

@@ -233,6 +233,8 @@ pub fn panics(said: &str) -> Vec<String> {
             || line.contains("panicked at")
             || line.contains("Recovered from panic")
             || line.contains("\"panic\":")
+            // A thread of a program in Java, whose others go on.
+            || line.starts_with("Exception in thread \"")
     };
     let lines: Vec<&str> = said.lines().collect();
     let told = lines.iter().enumerate().filter(|(_, line)| is_panic(line)).take(PANICS);
@@ -302,6 +304,8 @@ mod tests {
             redis/k8sutils.container({0xc0}, 0x1)\n\t/src/k8sutils/statefulset.go:12 +0x45\n";
         assert_eq!(panics(said), ["panic: nil pointer [recovered] in redis/k8sutils.container"]);
         assert_eq!(panics("all is well"), Vec::<String>::new());
+        let java = "Exception in thread \"main\" java.lang.IllegalStateException: no";
+        assert_eq!(panics(java), [java]);
         assert_eq!(
             panics("thread 'main' panicked at src/main.rs:1:2:"),
             ["thread 'main' panicked at src/main.rs:1:2:"]

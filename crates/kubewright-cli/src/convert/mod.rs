@@ -118,6 +118,10 @@ fn documents(source: &Source) -> anyhow::Result<Vec<Converted>> {
 
 /// The items of a `v1 List`, or the object itself.
 pub(crate) fn items(mut document: Value) -> Vec<Value> {
+    // As Quarkus writes `target/kubernetes/kubernetes.json`.
+    if let Value::Array(objects) = document {
+        return objects;
+    }
     let says = |field: &str, wanted: &str| document.get(field).and_then(Value::as_str) == Some(wanted);
     let is_list = says("apiVersion", "v1") && says("kind", "List");
     match document.get_mut("items") {

@@ -24,7 +24,7 @@ pub(crate) struct OperatorArgs {
     pub(super) project: ProjectArgs,
 
     /// The operator's program with its arguments; it finds its cluster by $KUBECONFIG. `{port}` in an argument
-    /// becomes a free port, `{webhook-port}` that of the webhooks, `{webhook-certs}` the folder of their certificate
+    /// becomes a free port, `{kubeconfig}` the path of the kubeconfig, `{webhook-port}` that of the webhooks, `{webhook-certs}` the folder of their certificate
     #[arg(value_name = "PROGRAM", last = true)]
     pub(super) program: Vec<String>,
 }

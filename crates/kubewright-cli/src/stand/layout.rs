@@ -15,6 +15,7 @@ pub(crate) enum Framework {
     OperatorSdk,
     Kopf,
     Josdk,
+    KubeRs,
     Kubewright,
 }
 
@@ -25,8 +26,10 @@ pub(crate) enum Start {
     Go(&'static str),
     /// A program that is there, with its arguments.
     Command(Vec<String>),
-    /// The program of a Cargo package.
+    /// The program of a Cargo package, of Kubewright's SDK.
     Cargo,
+    /// The program of a Cargo package that says nothing of itself.
+    Crate,
 }
 
 /// Where a framework has what: of each group the first place that is there.
@@ -59,6 +62,8 @@ const SAMPLES: &[&str] = &[
     "k8s/example.yaml",
     "src/test/resources/samples",
 ];
+/// Where projects of cargo keep what they install.
+const OF_CARGO: &[&[&str]] = &[&["config", "deploy", "manifests", "yaml", "k8s", "kubernetes", "charts"]];
 /// Files of a Java project's build.
 const JAVA: [&str; 3] = ["pom.xml", "build.gradle", "build.gradle.kts"];
 /// Programs that a Java build makes: in which folder, and how their names end. Those with all that they need come first.
@@ -79,7 +84,12 @@ impl Framework {
             return Some(if is_of_sdk { Self::OperatorSdk } else { Self::Kubebuilder });
         }
         if has_cargo(folder) {
-            return Some(Self::Kubewright);
+            let package = text("Cargo.toml");
+            let is_kube = |line: &str| {
+                line.starts_with("kube ") || line.starts_with("kube.") || line == "[dependencies.kube]"
+            };
+            let is_of_kube_rs = !package.contains("kubewright") && package.lines().any(is_kube);
+            return Some(if is_of_kube_rs { Self::KubeRs } else { Self::Kubewright });
         }
         if JAVA.iter().any(|name| is_there(name)) {
             return Some(Self::Josdk);
@@ -137,6 +147,12 @@ impl Framework {
                 samples: SAMPLES,
                 made_by: "the build makes them (mvn package, or gradle build)",
             },
+            Self::KubeRs => Habits {
+                name: "kube-rs",
+                manifests: OF_CARGO,
+                samples: SAMPLES,
+                made_by: "many projects print those of their definitions with a program of their own",
+            },
             Self::Kubewright => Habits {
                 name: "Kubewright",
                 manifests: &[],
@@ -180,6 +196,7 @@ impl Framework {
                 Ok(Start::Command(words.chain(files).collect()))
             }
             Self::Josdk => java(folder),
+            Self::KubeRs => Ok(Start::Crate),
             Self::Kubewright => Ok(Start::Cargo),
         }
     }
@@ -197,7 +214,7 @@ pub(crate) fn samples(folder: &Path) -> Result<PathBuf, String> {
 /// What to say where no framework is found.
 pub(crate) fn unknown() -> String {
     format!(
-        "there is no project here: no go.mod (Kubebuilder, Operator SDK), no Cargo.toml (Kubewright), no {} (JOSDK), and no Python \
+        "there is no project here: no go.mod (Kubebuilder, Operator SDK), no Cargo.toml (Kubewright, kube-rs), no {} (JOSDK), and no Python \
          file that imports kopf. Go to the folder of one, or name all: --manifests, --sample, and the program behind --",
         JAVA.join(", no ")
     )
@@ -402,6 +419,17 @@ mod tests {
         assert_eq!(Framework::of(&folder.0), Some(Framework::Kubewright));
         assert_eq!(Framework::of(&folder.0.join("src")), Some(Framework::Kubewright));
         assert_eq!(folder.start(), Ok(Start::Cargo));
+    }
+
+    #[test]
+    fn a_project_of_kube_rs_is_one_of_cargo_without_our_sdk() {
+        let of = |text: &str| Folder::of(&[("Cargo.toml", text), ("yaml/crd.yaml", "")]);
+        let folder = of("[dependencies]\nkube = { version = \"3\" }\n");
+        assert_eq!(Framework::of(&folder.0), Some(Framework::KubeRs));
+        assert_eq!(folder.start(), Ok(Start::Crate));
+        assert_eq!(folder.manifests(), Ok(vec!["yaml".to_owned()]));
+        let both = of("[dependencies]\nkube.workspace = true\nkubewright.workspace = true\n");
+        assert_eq!(Framework::of(&both.0), Some(Framework::Kubewright));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What is read from files: what an operator needs in a cluster, and the objects that it is given.
 
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use kube::api::DynamicObject;
@@ -49,10 +49,22 @@ impl Inputs {
 }
 
 impl Inputs {
-    /// The environment that the operator's Deployment gives its first container: what is said as a value, and the name and namespace of
-    /// the pod. What comes from Secrets and ConfigMaps is left out.
-    pub(crate) fn environment(&self) -> Vec<(String, String)> {
-        let deployment = self.needed.iter().find(|one| is_program(one));
+    /// The collections, such as `example.org/pages`, of the kinds that the manifests define.
+    pub(crate) fn defined(&self) -> BTreeSet<String> {
+        let collection = |one: &DynamicObject| {
+            let plural = one.data.pointer("/spec/names/plural")?.as_str()?;
+            Some(format!("{}/{plural}", one.data.pointer("/spec/group")?.as_str()?))
+        };
+        self.needed.iter().filter(|one| is_definition(one)).filter_map(collection).collect()
+    }
+
+    /// The environment that the operator's Deployment, which is the one with this account where there are several, gives its first
+    /// container: what is said as a value, and what of a pod is known before it is there. What comes from Secrets and ConfigMaps is
+    /// left out.
+    pub(crate) fn environment(&self, account: &(String, String)) -> Vec<(String, String)> {
+        let mut programs = self.needed.iter().filter(|one| is_program(one));
+        let first = programs.clone().next();
+        let deployment = programs.find(|one| self::account(one).as_ref() == Some(account)).or(first);
         let place = "/spec/template/spec/containers/0/env";
         let variables = deployment.and_then(|one| one.data.pointer(place)).and_then(Value::as_array);
         let namespace = deployment.and_then(|one| one.metadata.namespace.clone());
@@ -62,13 +74,41 @@ impl Inputs {
             let value = match variable["valueFrom"]["fieldRef"]["fieldPath"].as_str() {
                 Some("metadata.namespace") => namespace.clone(),
                 Some("metadata.name") => deployment?.metadata.name.clone()?,
-                Some(_) => return None,
+                Some("spec.serviceAccountName") => account.1.clone(),
+                Some("status.podIP" | "status.hostIP") => "127.0.0.1".to_owned(),
+                Some(path) => of_template(deployment?, path)?,
                 None => variable["value"].as_str()?.to_owned(),
             };
             Some((name, value))
         };
         variables.into_iter().flatten().filter_map(value).collect()
     }
+}
+
+/// The objects of kinds that others of these objects define.
+pub(crate) fn of_defined_kinds(objects: &[DynamicObject]) -> Vec<DynamicObject> {
+    let text = |one: &DynamicObject, pointer: &str| Some(one.data.pointer(pointer)?.as_str()?.to_owned());
+    let kind = |one: &DynamicObject| Some((text(one, "/spec/group")?, text(one, "/spec/names/kind")?));
+    let defined: BTreeSet<(String, String)> =
+        objects.iter().filter(|one| is_definition(one)).filter_map(kind).collect();
+    let is_of_them = |one: &&DynamicObject| {
+        let types = one.types.as_ref();
+        let group =
+            types.and_then(|types| types.api_version.split_once('/')).map(|(group, _)| group.to_owned());
+        group.zip(types.map(|types| types.kind.clone())).is_some_and(|kind| defined.contains(&kind))
+    };
+    objects.iter().filter(is_of_them).cloned().collect()
+}
+
+fn is_definition(object: &DynamicObject) -> bool {
+    object.types.as_ref().is_some_and(|types| types.kind == "CustomResourceDefinition")
+}
+
+/// What a pod gets from the template of a Deployment by a path such as `metadata.labels['app']`.
+fn of_template(deployment: &DynamicObject, path: &str) -> Option<String> {
+    let (map, key) = path.strip_prefix("metadata.")?.split_once("['")?;
+    let place = deployment.data.pointer("/spec/template/metadata")?.get(map)?;
+    place.get(key.strip_suffix("']")?)?.as_str().map(str::to_owned)
 }
 
 /// Whether an object runs a program; the one that is rendered runs on this machine instead.
@@ -157,16 +197,39 @@ mod tests {
     use super::*;
 
     #[test]
+    fn samples_among_the_manifests_are_of_the_kinds_that_they_define() {
+        let text = r#"[{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "pages.x.org"},
+                "spec": {"group": "x.org", "names": {"kind": "Page", "plural": "pages"}}},
+            {"apiVersion": "x.org/v1", "kind": "Page", "metadata": {"name": "a"}},
+            {"apiVersion": "y.org/v1", "kind": "Page", "metadata": {"name": "b"}},
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}]"#;
+        let needed = of_text("kubernetes.json", text.to_owned()).expect("an array of objects");
+        let samples = of_defined_kinds(&needed);
+        assert_eq!(samples.iter().filter_map(|one| one.metadata.name.as_deref()).collect::<Vec<_>>(), ["a"]);
+        let inputs = Inputs { needed, given: samples };
+        assert_eq!(inputs.defined().into_iter().collect::<Vec<_>>(), ["x.org/pages"]);
+    }
+
+    #[test]
     fn the_environment_of_the_deployment_is_the_programs() {
         let variables = json!([
             {"name": "IMAGE", "value": "x:1"},
+            {"name": "APP", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['app']"}}},
             {"name": "NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
             {"name": "PASSWORD", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}},
         ]);
-        let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "m", "namespace": "system"},
-            "spec": {"template": {"spec": {"containers": [{"name": "manager", "env": variables}]}}}});
-        let inputs = Inputs { needed: objects(vec![deployment]).expect("an object"), given: Vec::new() };
+        let deployment = |account: &str, variables: &Value| {
+            let spec =
+                json!({"serviceAccountName": account, "containers": [{"name": "manager", "env": variables}]});
+            json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": account, "namespace": "system"},
+                "spec": {"template": {"metadata": {"labels": {"app": "memcached"}}, "spec": spec}}})
+        };
+        let needed = objects(vec![deployment("other", &json!([])), deployment("m", &variables)]);
+        let inputs = Inputs { needed: needed.expect("objects"), given: Vec::new() };
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        assert_eq!(inputs.environment(), [pair("IMAGE", "x:1"), pair("NAMESPACE", "system")]);
+        assert_eq!(
+            inputs.environment(&("system".to_owned(), "m".to_owned())),
+            [pair("IMAGE", "x:1"), pair("APP", "memcached"), pair("NAMESPACE", "system")]
+        );
     }
 }

@@ -28,8 +28,17 @@ const LAST: Duration = Duration::from_secs(5);
 /// How much of what a program printed is told when it failed.
 const TAIL: usize = 2000;
 
+/// How much of it is its beginning.
+const HEAD: usize = 300;
+
 /// What stands for a free port in arguments: each time another one.
 pub(crate) const PORT: &str = "{port}";
+
+/// What stands for the path of the kubeconfig in arguments.
+const KUBECONFIG: &str = "{kubeconfig}";
+
+/// The longest word of a command that is shown.
+const LONGEST_WORD: usize = 120;
 
 /// By which variable projects of Kubebuilder serve webhooks, or none.
 const ENABLED: &str = "ENABLE_WEBHOOKS";
@@ -122,7 +131,7 @@ impl OperatorCommand {
         let (program, arguments) = self.words.split_first().context("program: there is none")?;
         let mut command = Command::new(program);
         for argument in arguments {
-            command.arg(with_ports(argument)?);
+            command.arg(with_ports(&with_kubeconfig(argument, kubeconfig))?);
         }
         if matches!(self.kind, Kind::OfSdk { .. }) {
             command.arg("--kubeconfig").arg(kubeconfig);
@@ -147,11 +156,44 @@ impl OperatorCommand {
         Ok(Running { child, log })
     }
 
-    /// As a person types it.
+    /// As a person types it; words that are longer than a line, such as a class path, are cut.
     pub(crate) fn text(&self) -> String {
-        let words: Vec<_> = self.words.iter().map(|word| word.to_string_lossy()).collect();
-        words.join(" ")
+        let cut = |word: &OsString| {
+            let word = word.to_string_lossy();
+            match word.char_indices().nth(LONGEST_WORD) {
+                Some((end, _)) => format!("{}...", &word[..end]),
+                None => word.into_owned(),
+            }
+        };
+        self.words.iter().map(cut).collect::<Vec<_>>().join(" ")
     }
+}
+
+/// An argument with the path of the kubeconfig where it asks for it.
+fn with_kubeconfig(argument: &OsString, kubeconfig: &Path) -> OsString {
+    match argument.to_str().filter(|text| text.contains(KUBECONFIG)) {
+        Some(text) => text.replace(KUBECONFIG, &kubeconfig.to_string_lossy()).into(),
+        None => argument.clone(),
+    }
+}
+
+/// What to do about a program that did not find its control plane, or is none, by what it said.
+pub(crate) fn advice(said: &str) -> &'static str {
+    if said.contains("no main manifest attribute") {
+        "; the jar is no program by itself: name its class behind --, such as java -cp target/classes:target/lib/* com.example.Main"
+    } else {
+        "; it has to find its control plane by $KUBECONFIG, or by a flag: --kubeconfig={kubeconfig}"
+    }
+}
+
+/// The end of a text, and its beginning where it is longer than `most` bytes: usage follows upon what was wrong with a flag.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let head = text.floor_char_boundary(HEAD.min(most / 2));
+    let tail = text.ceil_char_boundary(text.len() - (most - head));
+    format!("{}\n...\n{}", &text[..head], &text[tail..])
 }
 
 /// An argument with a port that is free now for each that it asks for.
@@ -218,11 +260,7 @@ impl Running {
     /// What it printed last, on lines of its own.
     pub(crate) fn tail(&mut self) -> String {
         let text = self.said();
-        let mut start = text.len().saturating_sub(TAIL);
-        while !text.is_char_boundary(start) {
-            start += 1;
-        }
-        if text.is_empty() { String::new() } else { format!("; it said last:\n{}", &text[start..]) }
+        if text.is_empty() { String::new() } else { format!("; it said last:\n{}", shortened(&text, TAIL)) }
     }
 
     /// Its process group; none where it has ended.
@@ -252,5 +290,29 @@ impl Drop for Running {
         if let Some(group) = self.group() {
             let _ = kill_process_group(group, Signal::KILL);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_text_the_beginning_and_the_end_are_told() {
+        let text = format!("flag provided but not defined{}the last line", "usage\n".repeat(500));
+        let told = shortened(&text, 1000);
+        assert!(
+            told.starts_with("flag provided") && told.ends_with("the last line") && told.len() <= 1010,
+            "{told}"
+        );
+        assert_eq!(shortened("short", 1000), "short");
+    }
+
+    #[test]
+    fn the_kubeconfig_stands_where_an_argument_asks_for_it_and_long_words_are_cut() {
+        let argument = with_kubeconfig(&"--kubeconfig={kubeconfig}".into(), Path::new("/tmp/k"));
+        assert_eq!(argument, "--kubeconfig=/tmp/k");
+        let command = OperatorCommand::foreign("java", &["-cp".to_owned(), "x".repeat(9000)]);
+        assert!(command.text().len() < 200);
     }
 }

@@ -7,6 +7,7 @@ use std::{
 
 use anyhow::{Context, anyhow, bail};
 use kube::api::DynamicObject;
+use kubewright_cluster::KubernetesVersion;
 
 use super::{
     args::OperatorArgs,
@@ -16,7 +17,7 @@ use super::{
 };
 use crate::{
     convert,
-    project::{Project, ProjectArgs, Usage},
+    project::{Needed, Project, ProjectArgs, Usage},
 };
 
 /// What is tried.
@@ -85,11 +86,38 @@ pub(crate) fn find(wanted: &OperatorArgs, samples: &[PathBuf]) -> anyhow::Result
     if wanted.program.is_empty() && samples.is_empty() && is_nowhere(&wanted.project) {
         bail!(Usage(layout::unknown()));
     }
-    let places = sample_places(samples, "--sample")?;
-    let samples = read(&places)?;
-    let Operator { needed, command, told, place } = operator(wanted)?;
-    let told = std::iter::once(format!("samples: {}", shown(&places))).chain(told).collect();
+    let samples = match sample_places(samples, "--sample") {
+        Ok(places) => Ok((read(&places)?, format!("samples: {}", shown(&places)))),
+        Err(why) => Err(why),
+    };
+    let Operator { mut needed, command, mut told, place } = operator(wanted)?;
+    let (samples, found) = match samples {
+        Ok(found) => found,
+        Err(why) => {
+            let samples = manifests::of_defined_kinds(&needed);
+            if samples.is_empty() {
+                return Err(why);
+            }
+            let found = format!("samples: those among the manifests ({})", samples.len());
+            (samples, found)
+        }
+    };
+    told.insert(0, found);
+    // They are what the operator is asked for, and not there before that.
+    needed.retain(|one| !samples.iter().any(|sample| is_same(one, sample)));
     Ok(Sources { needed, samples, command, told, place })
+}
+
+/// Whether two objects have one name, in whatever version of their kind.
+fn is_same(one: &DynamicObject, other: &DynamicObject) -> bool {
+    let kind = |object: &DynamicObject| {
+        let types = object.types.as_ref()?;
+        let group = types.api_version.split_once('/').map_or("", |(group, _)| group);
+        Some((group.to_owned(), types.kind.clone()))
+    };
+    let namespace =
+        |object: &DynamicObject| object.metadata.namespace.clone().unwrap_or_else(|| "default".to_owned());
+    kind(one) == kind(other) && one.metadata.name == other.metadata.name && namespace(one) == namespace(other)
 }
 
 /// Whether somebody names a package of Cargo.
@@ -137,6 +165,11 @@ pub(crate) fn operator(wanted: &OperatorArgs) -> anyhow::Result<Operator> {
     };
     match start {
         Start::Cargo => of_cargo(named, project, told),
+        Start::Crate => {
+            let manifests = manifests()?;
+            let program = Project::select(&project.selection, Needed::Program)?.build()?;
+            of_files(&manifests, OperatorCommand::foreign(&program.path().display().to_string(), &[]), told)
+        }
         Start::Go(package) => of_files(&manifests()?, go_program(package)?, told),
         Start::Command(words) => {
             let (program, arguments) = words.split_first().context("program: there is none")?;
@@ -214,7 +247,12 @@ pub(crate) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<DynamicObject>> {
     for path in paths {
         all.extend(match Tree::of(path) {
             Tree::Kustomize => kustomized(path)?,
-            Tree::Helm => rendered("helm", &["template", "operator", "--include-crds"], path)?,
+            Tree::Helm => {
+                // A chart may ask for the version that is served.
+                let version = KubernetesVersion::DEFAULT.to_string();
+                let words = ["template", "operator", "--include-crds", "--kube-version", version.as_str()];
+                rendered("helm", &words, path)?
+            }
             Tree::Plain => {
                 let places = below(path)?;
                 if places.is_empty() {

@@ -24,7 +24,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::{Pace, Setting, kept::Kept, stage};
-use crate::stand::webhooks;
+use crate::stand::{program::advice, webhooks};
 
 /// How many runs without anything that goes wrong teach what differs by itself.
 const UNDISTURBED: usize = 3;
@@ -245,15 +245,20 @@ impl Trial<'_> {
     ) -> anyhow::Result<(Story, Vec<String>, Option<BTreeSet<u16>>)> {
         let first = self.run(&planner::undisturbed(1)).await?;
         let has_webhooks = self.setting.webhooks.is_some() && webhooks::has_some(&self.setting.inputs.needed);
-        *self.known.lock() = Known { has_webhooks, ..Known::of(first.samples.clone()) };
+        let defined = self.setting.inputs.defined();
+        let mut known = Known { has_webhooks, defined, ..Known::of(first.samples.clone()) };
+        known.learn_watches(&first.story);
+        *self.known.lock() = known;
         let tail = || first.story.lives.last().map(|life| life.tail.clone()).unwrap_or_default();
         if first.story.steps.first().is_some_and(|step| step.rest == Rest::Exited) {
-            bail!("the program ends before it is asked for anything; it said last:\n{}", tail());
+            let tail = tail();
+            bail!("the program ends before it is asked for anything{}; it said last:\n{tail}", advice(&tail));
         }
         if first.story.steps.iter().any(|step| step.rest == Rest::Silent) {
             let tail = tail();
             bail!(
-                "the program has not spoken to its control plane in time: it has to find it by $KUBECONFIG; it said last:\n{tail}"
+                "the program has not spoken to its control plane in time{}; it said last:\n{tail}",
+                advice(&tail)
             );
         }
         if let Some(why) = first.story.steps.iter().find_map(|step| step.refused.as_ref()) {

@@ -180,7 +180,7 @@ pub(crate) async fn trial(args: &TrialArgs) -> anyhow::Result<ExitCode> {
     let sources = sources::find(&args.operator, &args.samples)?;
     let inputs = Inputs { needed: sources.needed, given: sources.samples };
     let account = args.place.account(&inputs)?;
-    let command = sources.command.with_environment(inputs.environment());
+    let command = sources.command.with_environment(inputs.environment(&account));
     let webhooks = args.place.webhook_port(&inputs.needed, &command);
     let also = args.also.iter().map(|text| Companion::read(text)).collect::<anyhow::Result<Vec<_>>>()?;
     let setting = Setting { inputs, account, command, webhooks, also };

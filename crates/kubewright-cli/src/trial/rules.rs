@@ -82,7 +82,7 @@ pub(super) fn rules(fault: Fault, resource: Option<&str>, seed: Option<u64>, use
 }
 
 /// Requests of a user for a collection.
-fn of_collection(collection: &str, user: &str) -> Match {
+pub(super) fn of_collection(collection: &str, user: &str) -> Match {
     let (group, plural) = collection.split_once('/').unwrap_or(("", collection));
     let group = Some(group.to_owned());
     Match { user: Some(user.to_owned()), group, resource: Some(plural.to_owned()), ..Match::default() }

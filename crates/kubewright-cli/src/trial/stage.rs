@@ -1,19 +1,23 @@
 //! One run: a plan is carried out on a stand of its own.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use anyhow::Context;
+use jiff::Timestamp;
 use kube::api::DynamicObject;
 use kubewright_cluster::{
     Cluster,
-    admin::{Admin, Match, RuleId},
+    admin::{Admin, Match, RuleId, Verb},
     journal::Journal,
 };
 use kubewright_trial::{
     known::Known,
     plan::{Act, Disturbance, NodeLoss, Plan, Step},
     state::{State, state},
-    story::{Life, ObjectId, Passed, Rest, Story, panics},
+    story::{Did, Life, ObjectId, Passed, Rest, Story, panics},
 };
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
@@ -30,7 +34,7 @@ use crate::{
     run::account::Account,
     stand::{
         Stand, activity,
-        program::Running,
+        program::{Running, shortened},
         webhooks::{WebhookPort, Webhooks, is_unreached},
     },
 };
@@ -45,6 +49,10 @@ const PAUSE: Duration = Duration::from_millis(25);
 /// How long a program asks for nothing when it has started, and how long it is waited for that.
 const STARTED: Duration = Duration::from_millis(300);
 const LONGEST_START: Duration = Duration::from_secs(10);
+/// How long a program may take from its start until it watches the kinds of the samples.
+const LONGEST_WATCH: Duration = Duration::from_secs(30);
+/// How long after its time a pod that is deleted may take to go, with what follows of that.
+const ENDED: Duration = Duration::from_secs(2);
 /// How long a Deployment waits before it starts again what has ended.
 const AGAIN: Duration = Duration::from_millis(500);
 /// How often the program is started again when it ends by itself.
@@ -121,6 +129,9 @@ async fn on(
         running,
         lives: Vec::new(),
         requested: false,
+        since: admin.now(),
+        watching: false,
+        watches_by: Instant::now() + LONGEST_WATCH,
         meets_faults: false,
         revisions: Vec::new(),
     };
@@ -204,6 +215,12 @@ struct Stage<'a, F> {
     lives: Vec<Life>,
     /// Whether the program has made a request.
     requested: bool,
+    /// When the program was started the last time.
+    since: Timestamp,
+    /// Whether it watches what it is asked for by, since then.
+    watching: bool,
+    /// Until when it is waited for that.
+    watches_by: Instant,
     /// Whether it may end, as it meets faults.
     meets_faults: bool,
     /// The revision before each step.
@@ -336,13 +353,25 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
         }
     }
 
-    /// Waits until the program has asked for what it watches and is quiet: what goes wrong is to meet it at work, not at its start.
+    /// Waits until the program watches and is quiet: what goes wrong is to meet it at work, not at its start.
     async fn started(&mut self) -> anyhow::Result<()> {
+        self.is_quiet_at(self.watches_by, Self::is_watching).await
+    }
+
+    /// Waits until the program has asked for something and is quiet, whether it watches or not, as a second replica does not.
+    async fn stands_by(&mut self) -> anyhow::Result<()> {
+        self.is_quiet_at(Instant::now() + LONGEST_START, |_| true).await
+    }
+
+    async fn is_quiet_at(
+        &mut self,
+        deadline: Instant,
+        is_ready: impl Fn(&mut Self) -> bool,
+    ) -> anyhow::Result<()> {
         let (mut seen, mut quiet_since) = (u64::MAX, Instant::now());
-        let deadline = Instant::now() + LONGEST_START;
         while Instant::now() < deadline && self.look_after_program().await? {
             let of_program = self.requests();
-            if of_program != seen || of_program == 0 {
+            if of_program != seen || of_program == 0 || !is_ready(self) {
                 (seen, quiet_since) = (of_program, Instant::now());
             }
             if quiet_since.elapsed() >= STARTED {
@@ -415,8 +444,8 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
     /// The same with a second replica, which waits for the Lease of the first and takes over.
     async fn taken_over(&mut self, act: &Act, writes: u64) -> anyhow::Result<Option<String>> {
         let first = self.running.take();
-        self.running = Some((self.start)()?);
-        self.started().await?;
+        self.launch()?;
+        self.stands_by().await?;
         let second = std::mem::replace(&mut self.running, first);
         let refused = self.killed_after(act, writes).await?;
         self.actor.release_leases(&self.witness.user).await?;
@@ -452,6 +481,19 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
         self.requested
     }
 
+    /// Whether the program watches the kinds of the samples since it was started, but for those that it never does.
+    fn is_watching(&mut self) -> bool {
+        let known = self.known.lock();
+        let collections: BTreeSet<&str> = self.samples.iter().map(|id| &*id.collection).collect();
+        self.watching = self.watching
+            || collections.into_iter().filter(|one| !known.unwatched.contains(*one)).all(|collection| {
+                let watches = rules::of_collection(collection, &self.witness.user).verbs([Verb::Watch]);
+                let last = self.admin.requests(&watches, 1).requests.pop();
+                last.is_some_and(|last| last.time >= self.since)
+            });
+        self.watching
+    }
+
     /// How many requests the program has made.
     fn requests(&self) -> u64 {
         let of_program = Match { user: Some(self.witness.user.clone()), ..Match::default() };
@@ -461,6 +503,12 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
     /// Starts the program again after a kill.
     async fn begin(&mut self) -> anyhow::Result<()> {
         self.actor.release_leases(&self.witness.user).await?;
+        self.launch()
+    }
+
+    fn launch(&mut self) -> anyhow::Result<()> {
+        (self.since, self.watching) = (self.admin.now(), false);
+        self.watches_by = Instant::now() + LONGEST_WATCH;
         self.running = Some((self.start)()?);
         Ok(())
     }
@@ -492,10 +540,11 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
     async fn rests(&mut self, step: &Step) -> anyhow::Result<(Rest, State)> {
         let deadline = Instant::now() + self.pace.timeout;
         let (mut seen, mut quiet_since) = (u64::MAX, Instant::now());
-        let mut judged: Option<(bool, State)> = None;
+        let mut judged: Option<Judged> = None;
         loop {
             let count = activity(self.journal);
-            if count != seen || !self.speaks() {
+            let is_at_work = self.speaks() && (self.is_watching() || Instant::now() >= self.watches_by);
+            if count != seen || !is_at_work {
                 (seen, quiet_since) = (count, Instant::now());
                 judged = None;
             }
@@ -503,16 +552,18 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
                 return Ok((Rest::Exited, self.state()));
             }
             if quiet_since.elapsed() >= self.pace.rest {
-                let (is_reached, _) = match &judged {
+                let Judged { is_reached, ended, .. } = match &judged {
                     Some(judged) => judged,
                     None => {
                         let state = self.state();
                         let is_reached = self.known.lock().is_reached(&step.desired, &state);
-                        judged.insert((is_reached, state))
+                        judged.insert(Judged { is_reached, ended: Instant::now() + self.pods_end(), state })
                     }
                 };
-                if *is_reached || quiet_since.elapsed() >= self.pace.patience {
-                    let state = judged.map(|(_, state)| state).unwrap_or_default();
+                let is_over =
+                    quiet_since.elapsed() >= self.pace.patience && Instant::now() >= deadline.min(*ended);
+                if *is_reached || is_over {
+                    let state = judged.map(|judged| judged.state).unwrap_or_default();
                     return Ok((Rest::Quiet, state));
                 }
             }
@@ -522,6 +573,20 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
             }
             sleep(PAUSE).await;
         }
+    }
+
+    /// How long it takes until the pods that are deleted have had their time to end, and what follows of that is done.
+    fn pods_end(&self) -> Duration {
+        let mut ends: BTreeMap<ObjectId, Option<Timestamp>> = BTreeMap::new();
+        for write in self.witness.writes(self.journal) {
+            if write.id.collection == "/pods" {
+                let end = write.object["metadata"]["deletionTimestamp"].as_str().map(str::parse);
+                ends.insert(write.id, end.and_then(Result::ok).filter(|_| write.did != Did::Delete));
+            }
+        }
+        let left = |end: Timestamp| Duration::try_from(end.duration_since(self.admin.now())).ok();
+        let longest = ends.into_values().flatten().filter_map(left).max();
+        longest.map_or(Duration::ZERO, |left| left + ENDED)
     }
 
     fn state(&self) -> State {
@@ -540,9 +605,17 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
     }
 }
 
+/// What came of a silence.
+struct Judged {
+    /// Whether the state is the one that is expected.
+    is_reached: bool,
+    /// When the pods that are deleted have ended.
+    ended: Instant,
+    state: State,
+}
+
 /// What a program has said, and how it ended.
 fn life(running: &mut Running, exit: Option<String>) -> Life {
     let said = running.said();
-    let start = said.ceil_char_boundary(said.len().saturating_sub(TAIL));
-    Life { exit, panics: panics(&said), tail: said[start..].to_owned() }
+    Life { exit, panics: panics(&said), tail: shortened(&said, TAIL) }
 }

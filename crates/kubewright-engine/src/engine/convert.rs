@@ -134,7 +134,14 @@ pub(crate) async fn in_version(
 /// # Errors
 /// 500 when its webhook does not convert it.
 pub(crate) async fn as_read_back(engine: &Engine, kind: &Kind, object: Value) -> Result<Bytes, ApiError> {
-    let Some(custom) = &kind.custom else { return Ok(encode::bytes(kind, &object)) };
+    let Some(custom) = &kind.custom else {
+        let mut object = object;
+        if !kind.is_storage() {
+            kind.to_storage(&mut object);
+            kind.to_served(&mut object);
+        }
+        return Ok(encode::bytes(kind, &object));
+    };
     let versions = &custom.versions;
     let mut object = in_storage_version(engine, kind, object).await?;
     versions.store(&mut object);

@@ -44,3 +44,17 @@ fn columns_of_metadata_are_described_as_the_api_describes_its_fields() {
     assert_eq!(fields["name"]["description"], kubewright_table::NAME_DESCRIPTION);
     assert_eq!(fields["creationTimestamp"]["description"], kubewright_table::CREATION_DESCRIPTION);
 }
+
+#[test]
+fn an_autoscaler_of_the_old_version_prints_all_its_metrics() {
+    let kinds = Kinds::built_in();
+    let kind = kinds.get("autoscaling", "v1", "horizontalpodautoscalers").expect("a kind");
+    let metrics = r#"[{"type":"Object","object":{"target":{"kind":"Service","name":"s"},"metricName":"o","targetValue":"5"}}]"#;
+    let object = json!({
+        "metadata": {"name": "a", "annotations": {"autoscaling.alpha.kubernetes.io/metrics": metrics}},
+        "spec": {"scaleTargetRef": {"kind": "Deployment", "name": "d"}, "maxReplicas": 3, "targetCPUUtilizationPercentage": 80},
+        "status": {"currentCPUUtilizationPercentage": 20, "currentReplicas": 2},
+    });
+    let cells = kind.columns.cells(&kind.in_storage(&object), Timestamp::UNIX_EPOCH);
+    assert_eq!(cells[2], "<unknown>/5, cpu: <unknown>/80%");
+}

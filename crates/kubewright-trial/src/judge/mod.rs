@@ -1,6 +1,7 @@
 //! Judges a run without knowing the operator.
 
 mod agreement;
+mod counters;
 mod no_ops;
 mod requests;
 mod rights;
@@ -48,6 +49,12 @@ impl Scene<'_> {
     /// Whether the operator was asked for what makes no sense: it may fail.
     fn is_hostile(&self) -> bool {
         matches!(&self.step.desired, Desired::Changed(change) if change.is_hostile)
+    }
+
+    /// The number of the step in its plan.
+    fn number(&self) -> usize {
+        let steps = &self.story.plan.steps;
+        steps.iter().position(|step| std::ptr::eq(step, self.step)).unwrap_or(steps.len())
     }
 
     /// Whether somebody else has an object under a name that the operator wants.

@@ -24,7 +24,9 @@ pub(super) fn judge(scene: &Scene<'_>) -> Vec<Finding> {
     let requests: Vec<&Request> = scene.story.requests_in(scene.passed).filter(|one| one.is_work()).collect();
     let mut found = Vec::new();
     if !matches!(scene.step.disturbance, Some(Disturbance::Quota(_))) {
-        found.extend(forbidden(scene, &requests));
+        // Events and Leases too: a program may end its work where it may not write them.
+        let all: Vec<&Request> = scene.story.requests_in(scene.passed).collect();
+        found.extend(forbidden(scene, &all));
     }
     if !scene.is_hostile() {
         found.extend(invalid(scene, &requests));
@@ -78,11 +80,15 @@ fn invalid(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
         matches!(one.code, Some(400 | 422)) && !one.struck && one.writes() && !one.goes_to_pod()
     };
     let refused = requests.iter().copied().filter(is_refused).filter(|one| one.patch != "json");
+    // What is made of a changed sample may still be written when it is deleted.
+    let steps = scene.story.plan.steps.iter();
+    let mut asked = steps.take(scene.number() + 1).map(|step| &step.desired);
+    let last = asked.rfind(|desired| **desired != Desired::Nothing);
+    let is_of_change = matches!(last, Some(Desired::Changed(_)));
     let told = by(refused, kind_of).into_iter().map(|(kind, refused)| {
         let code = refused[0].code.unwrap_or_default();
         let message =
             format!("{} is refused as invalid ({code}, {} times)", refused[0].text(), refused.len());
-        let is_of_change = matches!(scene.step.desired, Desired::Changed(_));
         finding(scene, if is_of_change { Check::LaxSchema } else { Check::Schema }, kind, message)
     });
     told.collect()

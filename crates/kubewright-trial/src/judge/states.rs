@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::Scene;
+use super::{Scene, counters};
 use crate::{
     finding::{Check, Finding},
     plan::{Act, Desired},
     state::{ADDITION, Difference, OWNER, State, differences},
-    story::{ObjectId, Request, Rest, Who},
+    story::{ObjectId, Request, Rest, Who, Write},
 };
 
 pub(super) fn judge(scene: &Scene<'_>) -> Vec<Finding> {
@@ -38,7 +38,12 @@ fn finding(
 /// `observedGeneration` of the samples at rest.
 fn observed(scene: &Scene<'_>) -> Vec<Finding> {
     let samples = scene.passed.state.iter().filter(|(id, _)| scene.known.samples.contains(id));
-    let behind = samples.filter(|(_, object)| is_behind(&object["status"]) && !scene.is_hostile());
+    // To be behind is what the field is for where the API server refuses what a change asks for.
+    let is_refused = |one: &Request| one.writes() && matches!(one.code, Some(400 | 422)) && !one.struck;
+    let is_of_change = matches!(scene.step.desired, Desired::Changed(_));
+    let may_be_behind =
+        scene.is_hostile() || is_of_change && scene.story.requests_in(scene.passed).any(is_refused);
+    let behind = samples.filter(|(_, object)| is_behind(&object["status"]) && !may_be_behind);
     let told = behind.map(|(id, _)| {
         let message = format!(
             "at rest the status of {id} has an observedGeneration that is not the current generation"
@@ -161,14 +166,14 @@ fn differing(scene: &Scene<'_>) -> Vec<Finding> {
     if scene.has_stranger() {
         return Vec::new();
     }
-    let mut all = differences(expected, &scene.passed.state, &scene.known.volatile);
+    let all = differences(expected, &scene.passed.state, &scene.known.volatile);
+    let mut all = counters::without(all, expected, &scene.passed.state, &scene.known.volatile);
     // That has a check of its own.
     all.retain(|one| one.reached.as_deref() != Some("\"<not current>\""));
     let mut found = Vec::new();
     // What somebody changed in an earlier step, and stayed so, was told then.
     let changed_before = |one: &Difference| {
-        let steps = scene.story.plan.steps.iter().take_while(|step| !std::ptr::eq(*step, scene.step));
-        steps.into_iter().any(|step| {
+        scene.story.plan.steps.iter().take(scene.number()).any(|step| {
             matches!(&step.act, Act::ChangeObject(id, field, _) if one.id == *id && one.field == *field)
         })
     };
@@ -218,6 +223,11 @@ fn explanation(scene: &Scene<'_>, expected: &State, all: &[Difference]) -> Optio
     if let Some(request) = so_far.filter(|_| all.iter().all(is_mark)).find(is_unanswered) {
         return Some(format!("it asks pods, and those are simulated: {} was refused", request.text()));
     }
+    if let Some(job) = job_that_lost_its_pods(scene) {
+        return Some(format!(
+            "{job} has failed, as its pods went, and a Job that has failed does not start again"
+        ));
+    }
     // An operator that says no says so when it is asked. What goes wrong is no reason to stay behind.
     let is_asked = matches!(scene.step.act, Act::Change(_)) && !scene.story.plan.has_fault();
     let refused = scene.known.samples.iter().filter(|_| is_asked).find_map(|id| {
@@ -225,6 +235,27 @@ fn explanation(scene: &Scene<'_>, expected: &State, all: &[Difference]) -> Optio
         Some((id, refusal(&before["status"], &now["status"])?))
     });
     refused.map(|(id, reason)| format!("the status of {id} says why: {reason}"))
+}
+
+/// A Job that Kubernetes has called failed in a step in which somebody takes pods away.
+fn job_that_lost_its_pods<'a>(scene: &'a Scene<'_>) -> Option<&'a ObjectId> {
+    let takes_pods = match scene.step.meddling() {
+        Act::LoseNode(..) => true,
+        Act::DeleteObject(id) => matches!(&*id.collection, "/pods" | "batch/jobs"),
+        _ => false,
+    };
+    let has_failed = |write: &&Write| {
+        let conditions = write.object["status"]["conditions"].as_array();
+        write.id.collection == "batch/jobs"
+            && write.by == Who::Cluster
+            && conditions.is_some_and(|all| {
+                let is_failure =
+                    |one: &Value| matches!(one["type"].as_str(), Some("Failed" | "FailureTarget"));
+                all.iter().any(|one| is_failure(one) && one["status"] == "True")
+            })
+    };
+    let mut written = scene.story.writes_in(scene.passed);
+    written.find(has_failed).filter(|_| takes_pods).map(|write| &write.id)
 }
 
 /// The reason of a condition that is false, and is not where all is done.

@@ -1,6 +1,6 @@
 //! What the program wrote.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Scene, timeline::changed};
 use crate::{
@@ -64,7 +64,9 @@ fn ahead(scene: &Scene<'_>) -> Option<Finding> {
             let generation = &write.object["metadata"]["generation"];
             let is_ready = is_ready(&write.object["status"], |observed| observed == generation);
             claim = is_ready.then(|| claim.unwrap_or(write));
-        } else if let (Some(claim), Did::Create) = (claim, write.did) {
+        } else if let (Some(claim), Did::Create) = (claim, write.did)
+            && is_made_for(scene, write, claim)
+        {
             return Some(Finding {
                 check: Check::StatusAhead,
                 subject: claim.id.resource(),
@@ -78,6 +80,28 @@ fn ahead(scene: &Scene<'_>) -> Option<Finding> {
         }
     }
     None
+}
+
+/// Whether an object is made for a sample: it is where there is one sample alone, and where its owners lead to it.
+fn is_made_for(scene: &Scene<'_>, made: &Write, sample: &Write) -> bool {
+    if scene.known.samples.len() == 1 {
+        return true;
+    }
+    let mut objects = vec![&made.object];
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    while let Some(object) = objects.pop() {
+        let owners = object["metadata"]["ownerReferences"].as_array();
+        for uid in owners.into_iter().flatten().filter_map(|owner| owner["uid"].as_str()) {
+            if sample.object["metadata"]["uid"] == uid {
+                return true;
+            }
+            if seen.insert(uid) {
+                let of_owner = scene.story.writes.iter().find(|write| write.object["metadata"]["uid"] == uid);
+                objects.extend(of_owner.map(|write| &write.object));
+            }
+        }
+    }
+    false
 }
 
 /// An object that somebody else made under the name that the operator wants.
@@ -213,6 +237,46 @@ mod tests {
         let story = Story { plan, steps, writes, requests: Vec::new(), lives: Vec::new() };
         let (step, passed) = (&story.plan.steps[1], &story.steps[1]);
         usize::from(misled(&Scene { story: &story, step, passed, known: &Known::default() }).is_some())
+    }
+
+    #[test]
+    fn what_is_made_for_another_sample_does_not_put_a_status_ahead() {
+        let write = |at: u64, key: &str, did, object: serde_json::Value| {
+            let collection = if key.starts_with("a/of-") { "/secrets" } else { "g/pages" };
+            let at = Duration::from_secs(at);
+            let id = ObjectId::new(collection, key);
+            Write { at, id, did, by: Who::Program, subresource: String::new(), object }
+        };
+        let sample =
+            |uid: &str| json!({"metadata": {"uid": uid, "generation": 1}, "status": {"ready": true}});
+        let child = |owner: &str| json!({"metadata": {"uid": "child", "ownerReferences": [{"uid": owner}]}});
+        let is_told = |samples: &[&str], owner: &str| {
+            let step = Step::new(Act::Create(None), Desired::Samples);
+            let passed = Passed {
+                from: Duration::ZERO,
+                until: Duration::from_secs(9),
+                rest: Rest::Quiet,
+                state: State::new(),
+                refused: None,
+            };
+            let story = Story {
+                plan: Plan::new("undisturbed", [step]),
+                steps: vec![passed],
+                writes: vec![
+                    write(1, "a/one", Did::Update, sample("one")),
+                    write(2, "a/of-it", Did::Create, child(owner)),
+                ],
+                requests: Vec::new(),
+                lives: Vec::new(),
+            };
+            let samples = samples.iter().map(|key| ObjectId::new("g/pages", *key)).collect();
+            let known = Known { samples, ..Known::default() };
+            let (step, passed) = (&story.plan.steps[0], &story.steps[0]);
+            ahead(&Scene { story: &story, step, passed, known: &known }).is_some()
+        };
+        assert!(is_told(&["a/one"], "nobody"));
+        assert!(is_told(&["a/one", "a/other"], "one"));
+        assert!(!is_told(&["a/one", "a/other"], "other"));
     }
 
     #[test]

@@ -388,6 +388,11 @@ fn owned(id: &ObjectId, object: &Value, story: &Story) -> Vec<(String, Value)> {
         }
     }
     fields.truncate(FIELDS);
+    if id.collection == "/secrets" {
+        // Contents are base64 there.
+        let contents = fields.iter_mut().filter(|(field, _)| field.starts_with("/data/"));
+        contents.for_each(|(_, value)| *value = "Y2hhbmdlZA==".into());
+    }
     fields
 }
 
@@ -431,7 +436,10 @@ fn strangers(known: &Known, story: &Story) -> Vec<Group> {
         let occupy = Step::new(Act::Occupy(id.clone(), stranger), Desired::Nothing);
         single(Plan::new(format!("occupied/{}", name(&id)), [occupy, Step::create(), Step::delete()]))
     };
-    children(known).into_iter().filter(|(id, object)| is_created(id, object)).map(plan).collect()
+    // Whoever makes an object of a kind of the operator's own asks it for something: that is no stranger.
+    let is_no_wish = |id: &ObjectId| !known.defined.contains(&id.collection);
+    let wanted = children(known).into_iter().filter(|(id, object)| is_no_wish(id) && is_created(id, object));
+    wanted.map(plan).collect()
 }
 
 /// An object of somebody else: valid as the operator's own, and not its own.
@@ -447,6 +455,18 @@ fn stranger(object: &Value) -> Value {
         set(&mut stranger, field, None);
     }
     set(&mut stranger, "/metadata/labels/trial.kubewright.dev~1of", Some("somebody-else".into()));
+    if stranger["kind"] == "Job" {
+        // A Job's selector and the labels of its pods are given to it, and those of another are refused.
+        set(&mut stranger, "/spec/selector", None);
+        for label in [
+            "controller-uid",
+            "batch.kubernetes.io~1controller-uid",
+            "job-name",
+            "batch.kubernetes.io~1job-name",
+        ] {
+            set(&mut stranger, &format!("/spec/template/metadata/labels/{label}"), None);
+        }
+    }
     if let Some((key, _)) = stranger["data"].as_object().and_then(|data| data.iter().next()) {
         let key = format!("/data/{}", key.replace('~', "~0").replace('/', "~1"));
         set(&mut stranger, &key, Some("c29tZWJvZHktZWxzZQ==".into()));

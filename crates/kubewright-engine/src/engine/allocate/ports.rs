@@ -73,9 +73,11 @@ impl Ranges<'_> {
         chooses: bool,
         taken: &mut BTreeSet<u64>,
     ) -> Result<(), Refusal> {
-        let mut by_port: BTreeMap<u64, u64> = BTreeMap::new();
+        // What is no port is checked later.
+        let number_of = |port: &Value| port["port"].as_i64().unwrap_or(0);
+        let mut by_port: BTreeMap<i64, u64> = BTreeMap::new();
         for at in 0..list.len() {
-            let (number, asked) = (list[at]["port"].as_u64().unwrap_or(0), node_port(&list[at]));
+            let (number, asked) = (number_of(&list[at]), node_port(&list[at]));
             if asked == 0 && !chooses {
                 continue;
             }
@@ -83,7 +85,7 @@ impl Ranges<'_> {
                 Some(known) if asked == 0 || asked == *known => *known,
                 Some(_) => self.take(at, asked, taken)?,
                 None => {
-                    let requested = list.iter().filter(|other| other["port"].as_u64() == Some(number));
+                    let requested = list.iter().filter(|other| number_of(other) == number);
                     let requested = requested.map(node_port).find(|number| *number != 0);
                     let given = match requested {
                         Some(requested) => self.take(at, requested, taken)?,

@@ -1,0 +1,123 @@
+//! Counters: what only says how often something was done is another number after another story, and so are the names made of it.
+
+use serde_json::Value;
+
+use crate::{
+    state::{Difference, State, Volatile, differences},
+    story::ObjectId,
+};
+
+/// How the names of fields end that count what was done.
+const COUNTERS: [&str; 6] = ["revision", "generation", "attempt", "attempts", "retries", "restarts"];
+
+/// The differences that are left when objects whose names only have a higher number are compared with those that they follow
+/// (`web-2` of `web-1`), and what counts may be higher.
+pub(super) fn without(
+    mut all: Vec<Difference>,
+    expected: &State,
+    reached: &State,
+    volatile: &Volatile,
+) -> Vec<Difference> {
+    let mut followed: Vec<(ObjectId, ObjectId)> = Vec::new();
+    let missing: Vec<ObjectId> = all
+        .iter()
+        .filter(|one| one.field.is_empty() && one.reached.is_none())
+        .map(|one| one.id.clone())
+        .collect();
+    for old in missing {
+        let follows =
+            |one: &&Difference| one.field.is_empty() && one.expected.is_none() && is_followed(&old, &one.id);
+        let Some(new) = all.iter().find(follows).map(|one| one.id.clone()) else { continue };
+        all.retain(|one| !(one.field.is_empty() && (one.id == old || one.id == new)));
+        followed.push((old, new));
+    }
+    for (old, new) in &followed {
+        if let (Some(one), Some(other)) = (expected.get(old), reached.get(new)) {
+            let state = |object: &Value| State::from([(old.clone(), object.clone())]);
+            all.extend(differences(&state(one), &state(other), volatile));
+        }
+    }
+    all.retain(|one| !counts(one) && !is_renamed(one, &followed));
+    all
+}
+
+/// Whether a name is another one with a higher number at its end.
+fn is_followed(old: &ObjectId, new: &ObjectId) -> bool {
+    let (Some((stem, number)), Some((other, next))) = (numbered(&old.key), numbered(&new.key)) else {
+        return false;
+    };
+    old.collection == new.collection && stem == other && next > number
+}
+
+/// A name that ends with a number, and what stands before it: `web-` and 2, `release.v` and 1.
+fn numbered(name: &str) -> Option<(&str, u64)> {
+    let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    let is_set_off = stem.ends_with('-') || stem.ends_with(".v");
+    name[stem.len()..].parse().ok().filter(|_| is_set_off).map(|number| (stem, number))
+}
+
+/// Whether a place counts, and is further on than was expected.
+fn counts(one: &Difference) -> bool {
+    let is_said = one.field.starts_with("/status") || one.field.starts_with("/metadata/");
+    let name = one.field.rsplit('/').next().unwrap_or_default().to_lowercase();
+    let number = |value: &Option<String>| value.as_deref()?.trim_matches('"').parse::<u64>().ok();
+    let is_further = match (number(&one.expected), number(&one.reached)) {
+        (Some(expected), Some(reached)) => reached > expected,
+        _ => false,
+    };
+    is_said && is_further && COUNTERS.iter().any(|counter| name.ends_with(counter))
+}
+
+/// Whether a text is the same with the names that others had in their place.
+fn is_renamed(one: &Difference, followed: &[(ObjectId, ObjectId)]) -> bool {
+    let (Some(expected), Some(reached)) = (&one.expected, &one.reached) else { return false };
+    followed.iter().any(|(old, new)| reached.replace(new.name(), old.name()) == *expected)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn left(expected: &[(&str, Value)], reached: &[(&str, Value)]) -> Vec<String> {
+        let state = |objects: &[(&str, Value)]| -> State {
+            let of = |(name, object): &(&str, Value)| {
+                let mut object = object.clone();
+                object["metadata"]["name"] = (*name).into();
+                (ObjectId::new("g/requests", format!("a/{name}")), object)
+            };
+            objects.iter().map(of).collect()
+        };
+        let (expected, reached) = (state(expected), state(reached));
+        let volatile = Volatile::default();
+        let all = differences(&expected, &reached, &volatile);
+        without(all, &expected, &reached, &volatile).iter().map(Difference::text).collect()
+    }
+
+    #[test]
+    fn an_object_with_the_next_number_is_compared_with_the_one_that_it_follows() {
+        let of = |owner: &str, days: u8| json!({"spec": {"days": days, "of": owner}});
+        assert_eq!(left(&[("web-1", of("web-1", 9))], &[("web-2", of("web-2", 9))]), [""; 0]);
+        let told = left(&[("web-1", of("web-1", 9))], &[("web-2", of("web-2", 3))]);
+        assert_eq!(told, ["requests.g a/web-1: /spec/days is 3, not 9"]);
+        let told = left(&[("web-2", of("x", 9))], &[("web-1", of("x", 9))]);
+        assert_eq!(told.len(), 2, "an earlier one: {told:?}");
+        assert_eq!(left(&[("web1", of("x", 9))], &[("web2", of("x", 9))]).len(), 2, "a name, and no number");
+        let both = [("web-1", of("x", 9)), ("web-2", of("x", 9))];
+        assert_eq!(left(&[("web-1", of("x", 9))], &both).len(), 1, "none has gone");
+    }
+
+    #[test]
+    fn a_revision_may_be_higher_and_nothing_else() {
+        let status = |revision: u8| json!({"status": {"revision": revision}});
+        assert_eq!(left(&[("a", status(1))], &[("a", status(3))]), [""; 0]);
+        assert_eq!(left(&[("a", status(3))], &[("a", status(1))]).len(), 1);
+        let noted = |value: &str| json!({"metadata": {"annotations": {"x.io/certificate-revision": value}}});
+        assert_eq!(left(&[("a", noted("1"))], &[("a", noted("2"))]), [""; 0]);
+        let wanted = |revision: u8| json!({"spec": {"revision": revision}});
+        assert_eq!(left(&[("a", wanted(1))], &[("a", wanted(2))]).len(), 1, "what is asked for");
+        let size = |size: u8| json!({"status": {"size": size}});
+        assert_eq!(left(&[("a", size(1))], &[("a", size(2))]).len(), 1);
+    }
+}
