@@ -1,12 +1,20 @@
 //! What users may ask for: changes of a sample that the schema of its kind lets through.
 
-use std::{collections::BTreeSet, fmt};
+use std::{
+    collections::BTreeSet,
+    fmt,
+    hash::{DefaultHasher, Hash, Hasher},
+};
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::meaning;
 
+/// Fields that stop an operator where it is.
+const STOPS: [&str; 4] = ["pause", "paused", "suspend", "suspended"];
+/// How long a value may be that is said whole.
+const LONGEST: usize = 100;
 /// How deep fields are looked for in a spec.
 const DEPTH: usize = 8;
 
@@ -34,6 +42,13 @@ impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let field = self.field.trim_start_matches('/').replace('/', ".");
         match &self.value {
+            // Such as a certificate: the name of a plan has to be said.
+            Some(value) if value.len() > LONGEST => {
+                let mut hasher = DefaultHasher::new();
+                value.hash(&mut hasher);
+                let start = &value[..value.floor_char_boundary(LONGEST / 2)];
+                write!(f, "{field}={start}...{:08x}", hasher.finish() >> 32)
+            }
             Some(value) => write!(f, "{field}={value}"),
             None => write!(f, "no {field}"),
         }
@@ -183,7 +198,9 @@ struct Found {
 impl Found {
     fn add(&mut self, field: &str, value: Option<&Value>, is_hostile: bool) {
         let value = value.map(Value::to_string);
-        let change = Change::one(self.sample, field, value, is_hostile);
+        // Such a field says to stop where it is: what it comes to depends on where that was.
+        let stops = field.rsplit('/').next().is_some_and(|name| STOPS.contains(&name));
+        let change = Change::one(self.sample, field, value, is_hostile || stops);
         let number = self.changes.len();
         if self.changes.iter().all(|(_, known)| known.settings != change.settings) {
             self.changes.insert((number, change));

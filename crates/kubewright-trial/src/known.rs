@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
+
 use crate::{
     plan::{Act, Desired},
     state::{State, Volatile, differences, is_ready},
@@ -56,7 +58,9 @@ impl Known {
                 continue;
             }
             let is_refused = |request: &Request| request.writes() && matches!(request.code, Some(400 | 422));
-            let is_fulfilled = self.is_as_ready(&passed.state) && !story.requests_in(passed).any(is_refused);
+            let is_fulfilled = self.is_as_ready(&passed.state)
+                && !self.has_new_error(&passed.state)
+                && !story.requests_in(passed).any(is_refused);
             if matches!(step.desired, Desired::Changed(_)) && !is_fulfilled {
                 self.unfulfilled.insert(step.desired.clone());
                 continue;
@@ -85,12 +89,52 @@ impl Known {
         self.samples.iter().all(|id| !is_ready(plain, id) || is_ready(state, id))
     }
 
+    /// Whether the status of a sample says in a field of its own what is wrong, such as `errorMessage`, where the plain one says nothing.
+    fn has_new_error(&self, state: &State) -> bool {
+        let Some(plain) = self.expected.get(&Desired::Samples) else { return false };
+        let errors = |state: &State, id: &ObjectId| -> BTreeSet<String> {
+            let status = state.get(id).and_then(|object| object["status"].as_object());
+            let is_error = |(name, value): &(&String, &Value)| {
+                let name = name.to_lowercase();
+                let says = **value == true || value.as_str().is_some_and(|text| !text.is_empty());
+                says && ["error", "fail", "invalid"].iter().any(|word| name.contains(word))
+            };
+            status.into_iter().flatten().filter(is_error).map(|(name, _)| name.clone()).collect()
+        };
+        self.samples.iter().any(|id| !errors(state, id).is_subset(&errors(plain, id)))
+    }
+
     /// Whether a state is what is expected of what is desired; so, too, where nothing is.
     #[must_use]
     pub fn is_reached(&self, desired: &Desired, state: &State) -> bool {
-        self.expected
-            .get(desired)
-            .is_none_or(|expected| differences(expected, state, &self.volatile).is_empty())
+        match self.expected.get(desired) {
+            Some(expected) => differences(expected, state, &self.volatile).is_empty(),
+            // What nobody has seen before may be on its way.
+            None => *desired != Desired::Samples || self.not_ready(state).is_none(),
+        }
+    }
+
+    /// Why a sample says that it is not ready, in words; none where it is, or says nothing.
+    #[must_use]
+    pub fn not_ready(&self, state: &State) -> Option<String> {
+        let conditions =
+            |object: &Value| object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let is_refusal = |one: &Value| {
+            matches!(one["type"].as_str(), Some("Ready" | "Available"))
+                && one["status"].is_string()
+                && one["status"] != "True"
+        };
+        self.samples.iter().find_map(|id| {
+            let one = conditions(state.get(id)?).into_iter().find(is_refusal)?;
+            let text = |field: &str| one[field].as_str().unwrap_or_default().to_owned();
+            Some(format!(
+                "{id}: {} is {}, {} ({})",
+                text("type"),
+                text("status"),
+                text("reason"),
+                text("message")
+            ))
+        })
     }
 }
 
@@ -116,6 +160,34 @@ mod tests {
         });
         let steps = passed.collect();
         Story { plan, steps, writes: Vec::new(), requests: Vec::new(), lives: Vec::new() }
+    }
+
+    #[test]
+    fn a_sample_that_says_that_it_is_not_ready_may_be_on_its_way() {
+        let sample = ObjectId::new("g/pages", "a");
+        let known = Known::of(vec![sample.clone()]);
+        let state = |status: &str| {
+            let condition =
+                json!({"type": "Ready", "status": status, "reason": "Waits", "message": "for pods"});
+            State::from([(sample.clone(), json!({"status": {"conditions": [condition]}}))])
+        };
+        assert_eq!(
+            known.not_ready(&state("Unknown")).as_deref(),
+            Some("pages.g a: Ready is Unknown, Waits (for pods)")
+        );
+        assert!(known.is_reached(&Desired::Samples, &state("True")));
+        assert!(!known.is_reached(&Desired::Samples, &state("False")));
+        assert!(known.is_reached(&Desired::Nothing, &state("False")));
+    }
+
+    #[test]
+    fn a_change_that_is_refused_in_words_is_not_fulfilled() {
+        let sample = ObjectId::new("g/pages", "a");
+        let state = |status: Value| State::from([(sample.clone(), json!({"status": status}))]);
+        let mut known = Known::of(vec![sample.clone()]);
+        known.expected.insert(Desired::Samples, state(json!({"errorMessage": ""})));
+        assert!(known.has_new_error(&state(json!({"errorMessage": "Invalid html."}))));
+        assert!(!known.has_new_error(&state(json!({"errorMessage": "", "areWeGood": true}))));
     }
 
     #[test]

@@ -18,9 +18,12 @@ const METADATA: [&str; 7] = [
     "selfLink",
     "deletionGracePeriodSeconds",
 ];
-/// Annotations of built-in controllers.
-const ANNOTATIONS: [&str; 2] =
-    ["deployment.kubernetes.io/revision", "deprecated.daemonset.template.generation"];
+/// Annotations that say how an object came to be as it is: those of built-in controllers, and JOSDK's mark of its last write.
+const ANNOTATIONS: [&str; 3] = [
+    "deployment.kubernetes.io/revision",
+    "deprecated.daemonset.template.generation",
+    "javaoperatorsdk.io/previous",
+];
 /// What the server allots to Services.
 const ALLOTTED: [&str; 5] = ["clusterIP", "clusterIPs", "healthCheckNodePort", "nodePort", "ipFamilies"];
 /// How the name of the volume begins that the admission plugin ServiceAccount adds to pods.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kubewright_meta::quantity::Quantity;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::{
     stable,
@@ -136,29 +136,41 @@ fn remove_zeros(value: &mut Value) {
     }
 }
 
-/// What the trial itself has added is no work of the operator.
+/// What the trial itself has added is no work of the operator: neither in the object, nor in templates that it was handed on to, nor in a
+/// record of the object as it was last handled or applied, which is a text.
 fn remove_additions(object: &mut Value) {
-    let Some(metadata) = object["metadata"].as_object_mut() else { return };
-    for map in ["labels", "annotations"] {
-        if let Some(entries) = metadata.get_mut(map).and_then(Value::as_object_mut) {
-            entries.retain(|name, _| !name.starts_with(DOMAIN));
-            if entries.is_empty() {
-                metadata.remove(map);
-            }
-        }
-    }
-    if let Some(owners) = metadata.get_mut("ownerReferences").and_then(Value::as_array_mut) {
+    if let Some(owners) = object.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut) {
         owners.retain(|owner| owner["name"] != OWNER);
     }
-    // A record of the object as it was last handled or applied has them as well, as text.
-    for value in
-        metadata.get_mut("annotations").and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut)
-    {
-        let record = value.as_str().filter(|text| text.contains(DOMAIN)).map(serde_json::from_str::<Value>);
-        if let Some(Ok(mut record)) = record {
-            remove_additions(&mut record);
-            *value = record.to_string().into();
+    remove_notes(object);
+}
+
+/// Removes labels and annotations of the trial, however deep.
+fn remove_notes(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for map in ["labels", "annotations"] {
+                let Some(entries) = fields.get_mut(map).and_then(Value::as_object_mut) else { continue };
+                let count = entries.len();
+                entries.retain(|name, _| !name.starts_with(DOMAIN));
+                entries.values_mut().for_each(remove_from_record);
+                if entries.is_empty() && count > 0 {
+                    fields.remove(map);
+                }
+            }
+            fields.values_mut().for_each(remove_notes);
         }
+        Value::Array(items) => items.iter_mut().for_each(remove_notes),
+        _ => {}
+    }
+}
+
+/// The same in an object that is written down as a text.
+fn remove_from_record(text: &mut Value) {
+    let record = text.as_str().filter(|text| text.starts_with('{')).map(serde_json::from_str::<Value>);
+    if let Some(Ok(mut record)) = record {
+        remove_additions(&mut record);
+        *text = record.to_string().into();
     }
 }
 
@@ -299,6 +311,12 @@ fn is_same_amount(one: &Value, other: &Value) -> bool {
     }
 }
 
+/// Whether a list is one of conditions: a map by their types.
+fn are_conditions(path: &str, items: &[Value]) -> bool {
+    path.ends_with("/conditions")
+        && items.iter().all(|item| item["type"].is_string() && item["status"].is_string())
+}
+
 /// Takes a place with both values.
 type Found<'a> = dyn FnMut(&str, Option<&Value>, Option<&Value>) + 'a;
 
@@ -314,6 +332,22 @@ fn compare(one: &Value, other: &Value, path: &str, found: &mut Found<'_>) {
                     // To a program in Go what is empty is as good as not there, and goes when it writes the object.
                     (None, Some(empty)) | (Some(empty), None) if is_empty(empty) => {}
                     (one, other) => found(&path, one, other),
+                }
+            }
+        }
+        (Value::Array(one), Value::Array(other))
+            if are_conditions(path, one) && are_conditions(path, other) =>
+        {
+            let kinds: BTreeSet<&str> =
+                one.iter().chain(other).filter_map(|item| item["type"].as_str()).collect();
+            let of = |items: &'_ [Value], kind: &str| items.iter().find(|item| item["type"] == kind).cloned();
+            for kind in kinds {
+                let path = format!("{path}/{kind}");
+                match (of(one, kind), of(other, kind)) {
+                    (Some(one), Some(other)) => compare(&one, &other, &path, found),
+                    // A condition that is not there is not true (API conventions).
+                    (None, Some(only)) | (Some(only), None) if only["status"] == "False" => {}
+                    (one, other) => found(&path, one.as_ref(), other.as_ref()),
                 }
             }
         }
@@ -364,20 +398,37 @@ mod tests {
 
     #[test]
     fn what_the_trial_has_added_is_left_out_of_records_too() {
-        let record = |additions: &str| {
-            let text = format!(r#"{{"metadata":{{"annotations":{{{additions}}}}},"spec":{{"size":1}}}}"#);
-            let object = map("a", "1", &json!({}));
-            let mut object = object;
+        let record = |metadata: &str| {
+            let text = format!(r#"{{"spec": {{"size": 1}}, "metadata": {{{metadata}}}}}"#);
+            let mut object = map("a", "1", &json!({}));
             object["metadata"]["annotations"] = json!({"x.dev/last-handled": text});
             state(&[write("a/a", Did::Update, Who::Program, object)], &[])
         };
         assert!(
             differences(
                 &record(""),
-                &record(r#""trial.kubewright.dev/looked-at":"1""#),
+                &record(r#""annotations": {"trial.kubewright.dev/looked-at":"1"}"#),
                 &Volatile::default()
             )
             .is_empty()
+        );
+    }
+
+    #[test]
+    fn a_condition_that_is_false_is_as_good_as_one_that_is_not_there() {
+        let of = |conditions: Value| {
+            State::from([(ObjectId::new("g/pages", "a"), json!({"status": {"conditions": conditions}}))])
+        };
+        let ready = json!({"type": "Ready", "status": "True"});
+        let paused = |status: &str| json!({"type": "Paused", "status": status});
+        let places = |one: Value, other: Value| -> Vec<String> {
+            differences(&of(one), &of(other), &Volatile::default()).into_iter().map(|one| one.field).collect()
+        };
+        assert_eq!(places(json!([ready]), json!([ready, paused("False")])), [""; 0]);
+        assert_eq!(places(json!([ready]), json!([ready, paused("True")])), ["/status/conditions/Paused"]);
+        assert_eq!(
+            places(json!([ready, paused("True")]), json!([ready, paused("False")])),
+            ["/status/conditions/Paused/status"]
         );
     }
 

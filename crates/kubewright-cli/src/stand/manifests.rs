@@ -27,7 +27,7 @@ impl Inputs {
     /// When there is no Deployment or StatefulSet, or several with accounts of their own.
     pub(crate) fn account(&self) -> anyhow::Result<(String, String)> {
         let mut accounts: Vec<(String, String)> =
-            self.needed.iter().filter(|one| is_program(one)).filter_map(account).collect();
+            self.needed.iter().filter(|one| is_program(one)).filter_map(|one| self.account_of(one)).collect();
         accounts.sort();
         accounts.dedup();
         match accounts.as_slice() {
@@ -49,6 +49,20 @@ impl Inputs {
 }
 
 impl Inputs {
+    /// Under which account the pods of a Deployment run. Where it says no namespace, as in charts, it is that of the account.
+    fn account_of(&self, deployment: &DynamicObject) -> Option<(String, String)> {
+        let (namespace, name) = account(deployment)?;
+        let is_it = |one: &&DynamicObject| {
+            one.types.as_ref().is_some_and(|types| types.kind == "ServiceAccount")
+                && one.metadata.name.as_ref() == Some(&name)
+        };
+        let mut said = self.needed.iter().filter(is_it).filter_map(|one| one.metadata.namespace.clone());
+        match (&deployment.metadata.namespace, said.next(), said.next()) {
+            (None, Some(of_account), None) => Some((of_account, name)),
+            _ => Some((namespace, name)),
+        }
+    }
+
     /// The collections, such as `example.org/pages`, of the kinds that the manifests define.
     pub(crate) fn defined(&self) -> BTreeSet<String> {
         let collection = |one: &DynamicObject| {
@@ -64,7 +78,7 @@ impl Inputs {
     pub(crate) fn environment(&self, account: &(String, String)) -> Vec<(String, String)> {
         let mut programs = self.needed.iter().filter(|one| is_program(one));
         let first = programs.clone().next();
-        let deployment = programs.find(|one| self::account(one).as_ref() == Some(account)).or(first);
+        let deployment = programs.find(|one| self.account_of(one).as_ref() == Some(account)).or(first);
         let place = "/spec/template/spec/containers/0/env";
         let variables = deployment.and_then(|one| one.data.pointer(place)).and_then(Value::as_array);
         let namespace = deployment.and_then(|one| one.metadata.namespace.clone());
@@ -195,6 +209,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_deployment_without_a_namespace_runs_where_its_account_is() {
+        let needed = objects(vec![
+            json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "m", "namespace": "system"}}),
+            json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "m"},
+                "spec": {"template": {"spec": {"serviceAccountName": "m"}}}}),
+        ]);
+        let inputs = Inputs { needed: needed.expect("objects"), given: Vec::new() };
+        assert_eq!(inputs.account().expect("one"), ("system".to_owned(), "m".to_owned()));
+    }
 
     #[test]
     fn samples_among_the_manifests_are_of_the_kinds_that_they_define() {

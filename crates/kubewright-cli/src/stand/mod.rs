@@ -1,10 +1,10 @@
 //! Stand: a control plane of this process, and on it a program of somebody's, with what it needs.
 
 pub(crate) mod args;
+mod group;
 mod layout;
 pub(crate) mod manifests;
 pub(crate) mod past;
-mod ports;
 pub(crate) mod program;
 pub(crate) mod sources;
 pub(crate) mod webhooks;

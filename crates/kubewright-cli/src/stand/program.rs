@@ -240,7 +240,12 @@ impl Running {
 
     /// The ports on which it and all that it started listen now; none where the machine does not say.
     pub(crate) fn ports(&self) -> Option<BTreeSet<u16>> {
-        super::ports::of_group(self.child.id()?.cast_signed())
+        super::group::ports(self.child.id()?.cast_signed())
+    }
+
+    /// How long it and all that it started, and that lives, have computed; none where the machine does not say.
+    pub(crate) fn computed(&self) -> Option<Duration> {
+        super::group::computed(self.child.id()?.cast_signed())
     }
 
     /// How it has ended by itself; none while it runs.

@@ -21,7 +21,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::{ports, program::OperatorCommand};
+use super::{group, program::OperatorCommand};
 use crate::run::{account::make_private, webhooks};
 
 /// What stands for the port of the webhooks in a program's arguments.
@@ -154,7 +154,7 @@ impl Webhooks {
     /// When nobody listens there by then, with what is to be done.
     pub(crate) async fn served(&self, group: Option<Pid>, deadline: Instant) -> anyhow::Result<()> {
         let port = self.port;
-        let listens = |group: Pid| ports::of_group(group.as_raw_nonzero().get());
+        let listens = |group: Pid| group::ports(group.as_raw_nonzero().get());
         loop {
             let is_seen = group.and_then(listens).is_some_and(|ports| ports.contains(&port));
             if is_seen || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.is_ok() {

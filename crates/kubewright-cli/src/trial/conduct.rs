@@ -17,7 +17,7 @@ use kubewright_trial::{
     known::Known,
     plan::{Act, Desired, Plan},
     planner::{self, Group},
-    story::{Request, Rest, Story},
+    story::{Request, Rest, Story, Who, Write, is_upkeep},
 };
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -275,10 +275,9 @@ impl Trial<'_> {
             stories.push(run);
         }
         let count = stories.len();
-        let known = self.known.lock().clone();
         let mut seen: BTreeMap<(Check, String), (usize, Finding, usize)> = BTreeMap::new();
         for (number, run) in stories.iter().enumerate() {
-            for finding in judge(&run.story, &known) {
+            for finding in self.judged(&run.story) {
                 let key = (finding.check, finding.subject.clone());
                 seen.entry(key).or_insert_with(|| (0, finding, number)).0 += 1;
             }
@@ -296,8 +295,23 @@ impl Trial<'_> {
         // A port on which it listens in each run is fixed.
         let ports: Option<Vec<BTreeSet<u16>>> = stories.iter().map(|run| run.ports.clone()).collect();
         let fixed = ports.and_then(|ports| ports.into_iter().reduce(|one, other| &one & &other));
-        let first = stories.swap_remove(0);
+        let mut first = stories.swap_remove(0);
+        first.warnings.extend(self.doubts(&first.story));
         Ok((first.story, first.warnings, fixed))
+    }
+
+    /// What makes a run in which nothing goes wrong say little: then findings may be those of the set-up.
+    fn doubts(&self, story: &Story) -> Option<String> {
+        let is_work = |write: &&Write| write.by == Who::Program && !is_upkeep(&write.id.collection);
+        if !story.writes.iter().any(|write| is_work(&write)) {
+            return Some(
+                "the program has written nothing for the samples: it refuses them, or needs longer than --rest".to_owned(),
+            );
+        }
+        let wanted =
+            story.plan.steps.iter().zip(&story.steps).find(|(step, _)| step.desired == Desired::Samples);
+        let why = wanted.and_then(|(_, passed)| self.known.lock().not_ready(&passed.state))?;
+        Some(format!("undisturbed a sample is not ready: {why}"))
     }
 
     /// The plans that are wanted.

@@ -51,6 +51,10 @@ const STARTED: Duration = Duration::from_millis(300);
 const LONGEST_START: Duration = Duration::from_secs(10);
 /// How long a program may take from its start until it watches the kinds of the samples.
 const LONGEST_WATCH: Duration = Duration::from_secs(30);
+/// How often it is looked how much the program computes, the part of that time that counts as work, and how long it may go on for that.
+const LOOKED: Duration = Duration::from_millis(500);
+const COMPUTES: u32 = 5;
+const LONGEST_COMPUTING: Duration = Duration::from_secs(10);
 /// How long after its time a pod that is deleted may take to go, with what follows of that.
 const ENDED: Duration = Duration::from_secs(2);
 /// How long a Deployment waits before it starts again what has ended.
@@ -540,11 +544,17 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
     async fn rests(&mut self, step: &Step) -> anyhow::Result<(Rest, State)> {
         let deadline = Instant::now() + self.pace.timeout;
         let (mut seen, mut quiet_since) = (u64::MAX, Instant::now());
+        let (mut written, mut work) = (Instant::now(), Work::default());
         let mut judged: Option<Judged> = None;
         loop {
             let count = activity(self.journal);
+            if count != seen {
+                written = Instant::now();
+            }
+            // Who computes between two writes, as for a key, is not at rest.
+            let computes = work.goes_on(self.running.as_ref()) && written.elapsed() < LONGEST_COMPUTING;
             let is_at_work = self.speaks() && (self.is_watching() || Instant::now() >= self.watches_by);
-            if count != seen || !is_at_work {
+            if count != seen || computes || !is_at_work {
                 (seen, quiet_since) = (count, Instant::now());
                 judged = None;
             }
@@ -602,6 +612,29 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
             self.lives.push(life);
         }
         self.lives
+    }
+}
+
+/// How much a program computes, looked at from time to time.
+#[derive(Default)]
+struct Work {
+    last: Option<(Instant, Duration)>,
+    goes_on: bool,
+}
+
+impl Work {
+    /// Whether the program has computed for more than a part of the time since it was looked at last.
+    fn goes_on(&mut self, running: Option<&Running>) -> bool {
+        if self.last.is_some_and(|(at, _)| at.elapsed() < LOOKED) {
+            return self.goes_on;
+        }
+        let computed = running.and_then(Running::computed);
+        self.goes_on = match (self.last, computed) {
+            (Some((at, before)), Some(now)) => now.saturating_sub(before) > at.elapsed() / COMPUTES,
+            _ => false,
+        };
+        self.last = computed.map(|computed| (Instant::now(), computed));
+        self.goes_on
     }
 }
 

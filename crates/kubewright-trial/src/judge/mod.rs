@@ -1,7 +1,7 @@
 //! Judges a run without knowing the operator.
 
 mod agreement;
-mod counters;
+mod derived;
 mod no_ops;
 mod requests;
 mod rights;

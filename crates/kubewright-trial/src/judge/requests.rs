@@ -6,7 +6,7 @@ use super::Scene;
 use crate::{
     finding::{Check, Finding},
     plan::{Desired, Disturbance},
-    story::{Request, Rest, Write},
+    story::{Request, Rest, Who, Write},
 };
 
 /// How often a request is refused before it counts as failing again and again.
@@ -80,16 +80,24 @@ fn invalid(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
         matches!(one.code, Some(400 | 422)) && !one.struck && one.writes() && !one.goes_to_pod()
     };
     let refused = requests.iter().copied().filter(is_refused).filter(|one| one.patch != "json");
-    // What is made of a changed sample may still be written when it is deleted.
-    let steps = scene.story.plan.steps.iter();
-    let mut asked = steps.take(scene.number() + 1).map(|step| &step.desired);
-    let last = asked.rfind(|desired| **desired != Desired::Nothing);
-    let is_of_change = matches!(last, Some(Desired::Changed(_)));
-    let told = by(refused, kind_of).into_iter().map(|(kind, refused)| {
+    // What is made of a changed sample may still be written when it is deleted, or until it is changed back.
+    let is_asked = |write: &&Write| write.by == Who::Trial && scene.known.samples.contains(&write.id);
+    let asked = scene.story.writes_in(scene.passed).find(is_asked).map(|write| write.at);
+    let is_of_change = |one: &Request| {
+        let count = scene.number() + usize::from(asked.is_none_or(|asked| one.at >= asked));
+        let mut desired = scene.story.plan.steps.iter().take(count).map(|step| &step.desired);
+        matches!(desired.rfind(|desired| **desired != Desired::Nothing), Some(Desired::Changed(_)))
+    };
+    let (changed, plain): (Vec<&Request>, Vec<&Request>) = refused.partition(|one| is_of_change(one));
+    let all = [(Check::LaxSchema, changed), (Check::Schema, plain)];
+    let all = all.into_iter().flat_map(|(check, refused)| {
+        by(refused, kind_of).into_iter().map(move |(kind, refused)| (check, kind, refused))
+    });
+    let told = all.map(|(check, kind, refused)| {
         let code = refused[0].code.unwrap_or_default();
         let message =
             format!("{} is refused as invalid ({code}, {} times)", refused[0].text(), refused.len());
-        finding(scene, if is_of_change { Check::LaxSchema } else { Check::Schema }, kind, message)
+        finding(scene, check, kind, message)
     });
     told.collect()
 }
@@ -98,7 +106,10 @@ fn invalid(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
 fn failing(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
     let is_refusal = |one: &Request| match one.code {
         Some(403 | 422 | 400) | None => false,
-        Some(404) => one.writes(),
+        // Who creates what may be there takes that for done, too.
+        Some(409) => one.verb != "create" && !one.struck,
+        // Who deletes what may be there takes it for done.
+        Some(404) => one.writes() && !one.verb.starts_with("delete"),
         Some(code) => code >= 400 && !one.struck,
     };
     let is_meant = |one: &&Request| one.verb != "watch" && !one.goes_to_pod();
@@ -145,8 +156,11 @@ fn looping(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
     let begin = scene.passed.until.saturating_sub(AT_REST);
     // What fails is judged by its back-off.
     let is_answered = |one: &&Request| one.code.is_some_and(|code| code < 400) && one.verb != "watch";
-    let last = requests.iter().copied().filter(|one| one.at >= begin).filter(is_answered);
-    let busy = by(last, kind_of).into_iter().filter(|(_, all)| all.len() > LOOP);
+    let last = || requests.iter().copied().filter(|one| one.at >= begin);
+    // What a pass that fails asks for is asked again when it is tried again.
+    let fails = last().any(|one| one.writes() && one.code.is_some_and(|code| code >= 400));
+    let most = if fails { TRIES } else { LOOP };
+    let busy = by(last().filter(is_answered), kind_of).into_iter().filter(|(_, all)| all.len() > most);
     let told = busy.map(|(kind, all)| {
         let message =
             format!("at rest it asks without a pause: {} {} times in a second", all[0].text(), all.len());

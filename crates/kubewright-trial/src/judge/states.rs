@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Scene, counters};
+use super::{Scene, derived};
 use crate::{
     finding::{Check, Finding},
     plan::{Act, Desired},
@@ -167,7 +167,7 @@ fn differing(scene: &Scene<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let all = differences(expected, &scene.passed.state, &scene.known.volatile);
-    let mut all = counters::without(all, expected, &scene.passed.state, &scene.known.volatile);
+    let mut all = derived::without(all, expected, &scene.passed.state, &scene.known.volatile);
     // That has a check of its own.
     all.retain(|one| one.reached.as_deref() != Some("\"<not current>\""));
     let mut found = Vec::new();
@@ -198,8 +198,11 @@ fn differing(scene: &Scene<'_>) -> Vec<Finding> {
         _ => {}
     }
     if let Some(first) = all.first() {
-        // Told by what the operator made where there is some, not by what it says of itself.
-        let first = all.iter().find(|one| !one.field.starts_with("/status")).unwrap_or(first);
+        // Told by what the operator made where there is some, not by what it says of itself, nor by a hash of it.
+        let first = all
+            .iter()
+            .find(|one| !one.field.starts_with("/status") && !derived::is_hash(one))
+            .unwrap_or(first);
         let (subject, message) = (subject(first), first.text());
         let (check, message) = match explanation(scene, expected, &all) {
             Some(explanation) => (Check::ExplainedState, format!("{message}; {explanation}")),
@@ -222,6 +225,10 @@ fn explanation(scene: &Scene<'_>, expected: &State, all: &[Difference]) -> Optio
         |request: &&Request| request.goes_to_pod() && request.code.is_none_or(|code| code >= 400);
     if let Some(request) = so_far.filter(|_| all.iter().all(is_mark)).find(is_unanswered) {
         return Some(format!("it asks pods, and those are simulated: {} was refused", request.text()));
+    }
+    let is_change = matches!(scene.story.plan.steps.first().map(|step| &step.act), Some(Act::Create(None)));
+    if is_change && all.iter().all(|one| derived::is_earlier_version(one, expected)) {
+        return Some("an earlier version of what is there stays, under a name with a hash".to_owned());
     }
     if let Some(job) = job_that_lost_its_pods(scene) {
         return Some(format!(
@@ -258,21 +265,22 @@ fn job_that_lost_its_pods<'a>(scene: &'a Scene<'_>) -> Option<&'a ObjectId> {
     written.find(has_failed).filter(|_| takes_pods).map(|write| &write.id)
 }
 
-/// The reason of a condition that is false, and is not where all is done.
+/// The reason of a condition that is false or unknown, and is another where all is done.
 fn refusal(before: &Value, now: &Value) -> Option<String> {
     let conditions = |status: &Value| status["conditions"].as_array().cloned().unwrap_or_default();
-    let was_other =
-        |kind: &Value| conditions(before).iter().any(|one| one["type"] == *kind && one["status"] != "False");
+    let was_other = |now: &Value| {
+        conditions(before).iter().any(|one| one["type"] == now["type"] && one["status"] != now["status"])
+    };
     let is_refusal = |one: &&Value| {
-        one["status"] == "False"
+        matches!(one["status"].as_str(), Some("False" | "Unknown"))
             && one["observedGeneration"] != "<not current>"
             && one["reason"].as_str().is_some_and(|reason| !reason.is_empty())
-            && was_other(&one["type"])
+            && was_other(one)
     };
     let found = conditions(now);
     let one = found.iter().find(is_refusal)?;
     let text = |field: &str| one[field].as_str().unwrap_or_default().to_owned();
-    Some(format!("{} is False, {} ({})", text("type"), text("reason"), text("message")))
+    Some(format!("{} is {}, {} ({})", text("type"), text("status"), text("reason"), text("message")))
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ const EXTENDED: usize = 4;
 /// The most changes of the samples.
 const CHANGES: usize = 60;
 /// The most changes after which the program reads an old state.
-const PAST: usize = 20;
+const PAST: usize = 40;
 /// The most writes after each of which the program is killed while it answers a change.
 const KILLS_IN_CHANGE: u64 = 6;
 /// How many plans of random faults there are of a kind.

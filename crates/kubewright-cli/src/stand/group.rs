@@ -1,25 +1,41 @@
-//! On which ports of TCP the processes of a group listen: proc(5) says it. Where there is no /proc nothing is known.
+//! What a group of processes does, as proc(5) says it: on which ports of TCP it listens, and how long it has computed. Where there is no
+//! /proc nothing is known.
 
 use std::{
     collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 /// The state of a socket that listens, in `/proc/net/tcp`.
 const LISTENS: &str = "0A";
 
 /// The ports on which processes of a group listen now; none where that is not to be known.
-pub(super) fn of_group(group: i32) -> Option<BTreeSet<u16>> {
-    let mut ports = BTreeSet::new();
-    for process in fs::read_dir("/proc").ok()?.flatten() {
-        let process = process.path();
-        let stat = fs::read_to_string(process.join("stat")).unwrap_or_default();
-        if group_of(&stat) == Some(group) {
-            ports.extend(of_process(&process));
-        }
-    }
-    Some(ports)
+pub(super) fn ports(group: i32) -> Option<BTreeSet<u16>> {
+    Some(members(group)?.flat_map(|(process, _)| of_process(&process)).collect())
+}
+
+/// How long the processes of a group that live have computed; none where that is not to be known.
+pub(super) fn computed(group: i32) -> Option<Duration> {
+    Some(members(group)?.filter_map(|(_, stat)| computed_of(&stat)).sum())
+}
+
+/// The processes of a group, with what `stat` says of each.
+fn members(group: i32) -> Option<impl Iterator<Item = (PathBuf, String)>> {
+    let processes = fs::read_dir("/proc").ok()?.flatten().map(|process| {
+        let stat = fs::read_to_string(process.path().join("stat")).unwrap_or_default();
+        (process.path(), stat)
+    });
+    Some(processes.filter(move |(_, stat)| group_of(stat) == Some(group)))
+}
+
+/// The time in user and kernel mode that a line of `/proc/PID/stat` says: the fields 14 and 15, in hundredths of a second.
+fn computed_of(stat: &str) -> Option<Duration> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    let ticks: u64 =
+        rest.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    Some(Duration::from_millis(10 * ticks))
 }
 
 /// The process group that a line of `/proc/PID/stat` names: the third field after the name, which may have spaces.

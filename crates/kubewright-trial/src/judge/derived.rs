@@ -1,4 +1,5 @@
-//! Counters: what only says how often something was done is another number after another story, and so are the names made of it.
+//! Values that are made of others: what only says how often something was done is another number after another story, and so are the
+//! names made of it; hashes are others where what they are made of is told for itself, or is not compared; and a history that is kept.
 
 use serde_json::Value;
 
@@ -37,8 +38,8 @@ pub(super) fn without(
             all.extend(differences(&state(one), &state(other), volatile));
         }
     }
-    all.retain(|one| !counts(one) && !is_renamed(one, &followed));
-    all
+    all.retain(|one| !counts(one) && !is_renamed(one, &followed) && !is_history(one, reached));
+    if all.iter().all(is_hash) { Vec::new() } else { all }
 }
 
 /// Whether a name is another one with a higher number at its end.
@@ -66,6 +67,38 @@ fn counts(one: &Difference) -> bool {
         _ => false,
     };
     is_said && is_further && COUNTERS.iter().any(|counter| name.ends_with(counter))
+}
+
+/// Whether an object that is too many is what a ReplicaSet that is not used any more is kept for: to go back.
+fn is_history(one: &Difference, reached: &State) -> bool {
+    let is_too_many = one.field.is_empty() && one.expected.is_none();
+    is_too_many
+        && one.id.collection == "apps/replicasets"
+        && reached.get(&one.id).is_some_and(|object| object["spec"]["replicas"] == 0)
+}
+
+/// Whether an object that is too many has the name of one that is expected but for a hash at its end: it was made of another spec.
+pub(super) fn is_earlier_version(one: &Difference, expected: &State) -> bool {
+    let stem = |id: &ObjectId| {
+        let (stem, end) = id.key.rsplit_once('-')?;
+        let is_hash = end.len() >= 5
+            && end.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit())
+            && end.chars().any(|letter| letter.is_ascii_digit());
+        is_hash.then(|| (id.collection.clone(), stem.to_owned()))
+    };
+    let is_too_many = one.field.is_empty() && one.expected.is_none();
+    is_too_many && stem(&one.id).is_some_and(|own| expected.keys().any(|id| stem(id).as_ref() == Some(&own)))
+}
+
+/// Whether a label or an annotation is a hash on both sides.
+pub(super) fn is_hash(one: &Difference) -> bool {
+    let is_noted = one.field.contains("/annotations/") || one.field.contains("/labels/");
+    let is_digest = |text: &Option<String>| {
+        let text = text.as_deref().map(|text| text.trim_matches('"')).unwrap_or_default();
+        let digits = text.rsplit_once(':').map_or(text, |(_, digits)| digits);
+        digits.len() >= 8 && digits.chars().all(|letter| letter.is_ascii_hexdigit())
+    };
+    is_noted && is_digest(&one.expected) && is_digest(&one.reached)
 }
 
 /// Whether a text is the same with the names that others had in their place.
@@ -119,5 +152,28 @@ mod tests {
         assert_eq!(left(&[("a", wanted(1))], &[("a", wanted(2))]).len(), 1, "what is asked for");
         let size = |size: u8| json!({"status": {"size": size}});
         assert_eq!(left(&[("a", size(1))], &[("a", size(2))]).len(), 1);
+    }
+
+    #[test]
+    fn what_was_made_of_another_spec_has_another_hash_at_the_end_of_its_name() {
+        let id = |name: &str| ObjectId::new("/configmaps", format!("a/{name}"));
+        let expected = State::from([(id("collector-4a7f1c02"), json!({}))]);
+        let too_many = |name: &str| Difference {
+            id: id(name),
+            field: String::new(),
+            expected: None,
+            reached: Some("{}".to_owned()),
+        };
+        assert!(is_earlier_version(&too_many("collector-99bb01aa"), &expected));
+        assert!(!is_earlier_version(&too_many("other-99bb01aa"), &expected));
+        assert!(!is_earlier_version(&too_many("collector-headless"), &expected));
+    }
+
+    #[test]
+    fn a_hash_that_differs_alone_says_nothing() {
+        let hashed = |hash: &str, size: u8| json!({"metadata": {"annotations": {"input-hash": hash}}, "spec": {"size": size}});
+        assert_eq!(left(&[("a", hashed("15270219", 1))], &[("a", hashed("sha256:0aff3300", 1))]), [""; 0]);
+        assert_eq!(left(&[("a", hashed("15270219", 1))], &[("a", hashed("99270219", 2))]).len(), 2);
+        assert_eq!(left(&[("a", hashed("15270219", 1))], &[("a", hashed("none", 1))]).len(), 1);
     }
 }
