@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use jiff::Timestamp;
+use kubewright_apiserver::origin;
 use kubewright_kinds::Summary;
 use kubewright_store::{
     Change, Commit, Cursor, Entry, Expect, Gone, Happening, Name, Revision, Snapshot, Store,
@@ -19,13 +20,9 @@ use tokio::sync::watch;
 
 use crate::admin::RequestInfo;
 
-tokio::task_local! {
-    static AUTHOR: Arc<RequestInfo>;
-}
-
 /// Works on a request, whose commits are noted to be `author`'s.
 pub(crate) fn under<F: Future>(author: Arc<RequestInfo>, work: F) -> impl Future<Output = F::Output> {
-    AUTHOR.scope(author, work)
+    origin::within(author, work)
 }
 
 /// One commit.
@@ -146,6 +143,11 @@ impl Store<Summary> for Journaled {
         };
         Box::pin(async move {
             let entry: Arc<Entry<Summary>> = self.store.commit(&collection, &key, expect, change).await?;
+            // What follows of a request in other collections, such as the address of a Service, the API server writes of its own accord.
+            let is_asked_for = |by: &Arc<RequestInfo>| {
+                collection.rsplit_once('/').is_some_and(|(_, plural)| plural == by.resource)
+            };
+            let by = origin::of_work().filter(is_asked_for);
             self.journal.note(Written {
                 time: self.journal.0.clock.now(),
                 happening,
@@ -153,7 +155,7 @@ impl Store<Summary> for Journaled {
                 key,
                 revision: entry.revision,
                 bytes: entry.bytes.clone(),
-                by: AUTHOR.try_with(Arc::clone).ok(),
+                by,
             });
             Ok(entry)
         })

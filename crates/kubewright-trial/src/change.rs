@@ -11,6 +11,8 @@ use serde_json::{Map, Value, json};
 
 use crate::meaning;
 
+/// The name of an entry that is added to a map.
+pub(crate) const ENTRY: &str = "trial";
 /// Fields that stop an operator where it is.
 const STOPS: [&str; 4] = ["pause", "paused", "suspend", "suspended"];
 /// How long a value may be that is said whole.
@@ -256,7 +258,7 @@ impl Found {
         let more = entries.values().next().cloned().or_else(|| example(&schema["additionalProperties"], 0));
         if let Some(value) = more {
             let mut entries = entries.clone();
-            entries.insert("trial".to_owned(), value);
+            entries.insert(ENTRY.to_owned(), value);
             self.add(path, Some(&Value::Object(entries)), false);
         }
         for name in entries.keys().take(3) {

@@ -23,6 +23,7 @@ use tokio_util::sync::PollSemaphore;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::response_body::CutOff;
+use crate::origin::carried;
 
 /// How long a piece of work may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +78,7 @@ impl Places {
         F: Future<Output: Send> + Send + 'static,
     {
         let Some(places) = self.of(length) else { return Ok(work.await) };
-        let turns = Turns { places, work: Box::pin(work) };
+        let turns = Turns { places, work: Box::pin(carried(work)) };
         output(AbortOnDropHandle::new(tokio::spawn(turns)).await)
     }
 
@@ -92,6 +93,7 @@ impl Places {
     where
         F: Future<Output: Send> + Send + 'static,
     {
+        let work = carried(work);
         output(match self.of(length) {
             Some(places) => tokio::spawn(Turns { places, work: Box::pin(work) }).await,
             None => tokio::spawn(work).await,

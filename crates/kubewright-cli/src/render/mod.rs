@@ -139,6 +139,7 @@ impl Wanted {
         past: Option<&Recording>,
     ) -> anyhow::Result<End> {
         let account = self.place.account(inputs)?;
+        let command = &command.clone().with_environment(inputs.environment(&account));
         let webhooks = self.place.webhook_port(&inputs.needed, command);
         let ran = settled::run(inputs, &account, command, webhooks, self.limits(), past).await?;
         for warning in &ran.warnings {

@@ -1,5 +1,5 @@
 use jiff::SignedDuration;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kubewright_recording::{Mark, Record};
 use serde_json::json;
@@ -42,6 +42,23 @@ async fn a_recording_says_who_did_what_and_when() {
     assert_eq!((writes[0].namespace(), writes[0].name()), ("default", "a"));
     assert_eq!(recording.writes()[0].by, Writer::default(), "the server makes the first objects");
     assert_eq!(recording.after(writes[1].revision), &recording.writes()[recording.writes().len() - 1..]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_made_a_service_is_noted_and_what_follows_of_it_is_nobodys() {
+    let cluster = ControlPlane::builder().journal(1_000).start().await.expect("a cluster");
+    let service: Service =
+        kubewright_objects::from_value(json!({"metadata": {"name": "a"}, "spec": {"ports": [{"port": 80}]}}))
+            .expect("a Service");
+    let api: Api<Service> = Api::namespaced(cluster.client(), "default");
+    api.create(&PostParams::default(), &service).await.expect("made");
+    let recording = Recording::of_journal(cluster.journal().expect("asked for")).expect("all of it");
+    let made = recording.of("/services", "default/a").next().expect("a write");
+    assert_eq!(made.by.user, "kubernetes-admin");
+    let addresses =
+        recording.writes().iter().filter(|write| *write.collection == *"networking.k8s.io/ipaddresses");
+    let by: Vec<&Writer> = addresses.map(|write| &write.by).collect();
+    assert!(!by.is_empty() && by.iter().all(|by| **by == Writer::default()), "{by:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{Scene, derived};
 use crate::{
+    change::ENTRY,
     finding::{Check, Finding},
     plan::{Act, Desired},
     state::{ADDITION, Difference, OWNER, State, differences},
@@ -215,9 +216,10 @@ fn differing(scene: &Scene<'_>) -> Vec<Finding> {
 
 /// Why a state need not be a bug, in words.
 fn explanation(scene: &Scene<'_>, expected: &State, all: &[Difference]) -> Option<String> {
-    // A mark that stays may wait for what a pod says; nothing else does.
+    // A mark that stays may wait for what a pod says; nothing else does, and what a user has asked for and taken back is no mark.
     let is_mark = |one: &Difference| {
         one.reached.is_some()
+            && one.field.rsplit('/').next() != Some(ENTRY)
             && (one.field.starts_with("/metadata/annotations") || one.field.starts_with("/status/"))
     };
     let so_far = scene.story.requests.iter().filter(|request| request.at <= scene.passed.until);
@@ -239,7 +241,12 @@ fn explanation(scene: &Scene<'_>, expected: &State, all: &[Difference]) -> Optio
     let is_asked = matches!(scene.step.act, Act::Change(_)) && !scene.story.plan.has_fault();
     let refused = scene.known.samples.iter().filter(|_| is_asked).find_map(|id| {
         let (before, now) = (expected.get(id)?, scene.passed.state.get(id)?);
-        Some((id, refusal(&before["status"], &now["status"])?))
+        // What is so in some runs in which nothing goes wrong is no answer to the change.
+        let is_volatile = |kind: &str| {
+            let field = format!("/status/conditions/{kind}/status");
+            scene.known.volatile.has(id, &field)
+        };
+        Some((id, refusal(&before["status"], &now["status"], &is_volatile)?))
     });
     refused.map(|(id, reason)| format!("the status of {id} says why: {reason}"))
 }
@@ -266,7 +273,7 @@ fn job_that_lost_its_pods<'a>(scene: &'a Scene<'_>) -> Option<&'a ObjectId> {
 }
 
 /// The reason of a condition that is false or unknown, and is another where all is done.
-fn refusal(before: &Value, now: &Value) -> Option<String> {
+fn refusal(before: &Value, now: &Value, is_volatile: &dyn Fn(&str) -> bool) -> Option<String> {
     let conditions = |status: &Value| status["conditions"].as_array().cloned().unwrap_or_default();
     let was_other = |now: &Value| {
         conditions(before).iter().any(|one| one["type"] == now["type"] && one["status"] != now["status"])
@@ -276,6 +283,7 @@ fn refusal(before: &Value, now: &Value) -> Option<String> {
             && one["observedGeneration"] != "<not current>"
             && one["reason"].as_str().is_some_and(|reason| !reason.is_empty())
             && was_other(one)
+            && one["type"].as_str().is_some_and(|kind| !is_volatile(kind))
     };
     let found = conditions(now);
     let one = found.iter().find(is_refusal)?;
