@@ -48,7 +48,7 @@ fn a_chart_gives_what_manifests_prints() {
 fn a_diff_renders_charts() {
     let folder = generated("whitelist", "helm");
     let script = format!(
-        "#!/bin/sh\n[ \"$1 $3\" = 'template --include-crds' ] && exec '{}' \"$4\" \"$2\" default '{{}}'\n",
+        "#!/bin/sh\n[ \"$1 $3 $4\" = 'template --include-crds --kube-version' ] && exec '{}' \"$6\" \"$2\" default '{{}}'\n",
         needed("HELM").display()
     );
     let tool = folder.path("tools/helm");
