@@ -200,7 +200,7 @@ pub fn is_outdated(kind: &Kind, entry: &Entry<Summary>) -> bool {
 /// Whether a draft makes the bytes that are stored: a write of it is none
 /// (`k8s.io/apiserver/pkg/storage/etcd3/store.go`, `GuaranteedUpdate`).
 pub fn is_stored_as(draft: &Draft<Summary>, entry: &Entry<Summary>) -> bool {
-    if entry.tag.is_lacking() && !draft.tag.is_lacking() {
+    if entry.tag.is_lacking() != draft.tag.is_lacking() {
         return false;
     }
     let Some((before, after)) = draft.revision_at.and_then(|at| draft.bytes.split_at_checked(at)) else {

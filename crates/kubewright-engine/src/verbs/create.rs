@@ -82,7 +82,8 @@ async fn create_of_body(
     definitions::may_come(call.kind, object::name(&draft))?;
     body::default(call.kind, &mut draft);
     ownership::own(engine, call, part.subresource(), options, None, &mut draft);
-    create_draft(engine, epoch, call, part, draft, options, warnings).await
+    let new = New { object: draft, applied: None };
+    create_draft(engine, epoch, call, part, new, options, warnings).await
 }
 
 /// Takes away what a POST may not set. Who creates by PUT or apply may (`k8s.io/apiserver/pkg/endpoints/handlers/create.go`,
@@ -127,15 +128,11 @@ async fn create_of_config(
         return Err(ApiError::conflict(call.kind, call.name, &why));
     }
     check_name(call, object::name(&config.value))?;
-    version_of(&draft)?;
-    // What is not stored is answered as it was sent.
-    if !options.dry_run {
-        object::set_meta(&mut draft, "resourceVersion", None);
-    }
     place(call, &mut draft)?;
     definitions::may_come(call.kind, call.name)?;
     body::default_applied(call.kind, &mut draft);
-    create_draft(engine, epoch, call, part, draft, options, warnings).await
+    let new = New { object: draft, applied: Some(config) };
+    create_draft(engine, epoch, call, part, new, options, warnings).await
 }
 
 /// The cluster that an object is to be created in; the kind has to be one of it.
@@ -148,31 +145,48 @@ fn begin_creation(engine: &Engine, call: Call<'_>) -> Result<Epoch, ApiError> {
     Ok(epoch)
 }
 
-/// Creates an object that is typed, defaulted and owned.
+/// An object that is to be created: typed, defaulted and owned.
+#[derive(Clone)]
+struct New<'a> {
+    object: Value,
+    /// What it was made of, where it was applied.
+    applied: Option<&'a Configuration>,
+}
+
+/// Creates an object.
 async fn create_draft(
     engine: &Engine,
     epoch: Epoch,
     call: Call<'_>,
     part: Part,
-    mut draft: Value,
+    mut new: New<'_>,
     options: &WriteOptions,
     warnings: &mut Vec<String>,
 ) -> Result<Bytes, ApiError> {
-    admission::mutate(&Review::of_new(engine, call, "", options), &mut draft, warnings).await?;
+    let draft = &mut new.object;
+    admission::mutate(&Review::of_new(engine, call, "", options), draft, warnings).await?;
     // A webhook may have moved it. One that has renamed it decides.
-    place_in_namespace(call, &mut draft)?;
-    begin(engine, call, &mut draft);
-    let generates = object::name(&draft).is_empty() && !object::meta_text(&draft, "generateName").is_empty();
+    place_in_namespace(call, draft)?;
+    if new.applied.is_some() {
+        version_of(draft)?;
+        // What is not stored is answered as it was sent.
+        if !options.dry_run {
+            object::set_meta(draft, "resourceVersion", None);
+        }
+    }
+    begin(engine, call, draft);
+    let generates = object::name(draft).is_empty() && !object::meta_text(draft, "generateName").is_empty();
     let mut attempts = if generates { NAME_ATTEMPTS } else { 1 };
     loop {
         attempts -= 1;
-        let mut object = if attempts == 0 { std::mem::take(&mut draft) } else { draft.clone() };
+        let mut next =
+            if attempts == 0 { New { object: std::mem::take(&mut new.object), ..new } } else { new.clone() };
         if generates {
-            generate_name(engine, call.kind, &mut object);
-        } else if call.kind.behaviour.names_itself && object::name(&object).is_empty() {
-            object::set_meta(&mut object, "name", Some(engine.world().dice.uid().into()));
+            generate_name(engine, call.kind, &mut next.object);
+        } else if call.kind.behaviour.names_itself && object::name(&next.object).is_empty() {
+            object::set_meta(&mut next.object, "name", Some(engine.world().dice.uid().into()));
         }
-        match create_object(engine, epoch, call, part, object, options, warnings).await {
+        match create_object(engine, epoch, call, part, next, options, warnings).await {
             Err(error) if attempts > 0 && error.reason == "AlreadyExists" => {}
             outcome => return outcome,
         }
@@ -211,7 +225,7 @@ async fn create_object(
     epoch: Epoch,
     call: Call<'_>,
     part: Part,
-    mut object: Value,
+    New { mut object, applied }: New<'_>,
     options: &WriteOptions,
     warnings: &mut Vec<String>,
 ) -> Result<Bytes, ApiError> {
@@ -219,7 +233,8 @@ async fn create_object(
     if kind.has_status() && !kind.behaviour.born_with_status {
         object::as_map(&mut object).remove("status");
     }
-    let lacks = (kind.rules.lacks_defaults)(&object);
+    let leaves_unread = applied.is_some_and(|config| ownership::leaves_unread(kind, config));
+    let lacks = leaves_unread || (kind.rules.lacks_defaults)(&object);
     kind.rules.prepare_create(&mut object);
     stamp(engine, kind, &mut object, None);
     (kind.rules.author)(&mut object, call.user);

@@ -63,6 +63,24 @@ pub(super) fn applied(
     body::typed(call.kind, value, warnings).map_err(|why| unconvertible(call.kind, &config.value, &why))
 }
 
+/// The members of metadata that kube-apiserver stores of an applied custom object although there is nothing in them.
+const STORED_EMPTY: [&str; 6] =
+    ["annotations", "deletionGracePeriodSeconds", "finalizers", "generateName", "labels", "ownerReferences"];
+
+/// Whether an object that is applied is stored with something that is not read: of a custom one what metadata says without contents. The
+/// next write of what is read is a write then, although nothing changes.
+pub(super) fn leaves_unread(kind: &Kind, config: &Configuration) -> bool {
+    let is_empty = |value: &Value| match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    };
+    let metadata = &config.value["metadata"];
+    kind.custom.is_some() && STORED_EMPTY.iter().any(|member| metadata.get(member).is_some_and(is_empty))
+}
+
 fn writing<T>(
     engine: &Engine,
     call: Call<'_>,

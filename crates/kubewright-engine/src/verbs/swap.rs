@@ -159,7 +159,9 @@ async fn try_swap(
         admission::validate(&review, shown.as_ref().unwrap_or(&next), warnings).await?;
     }
     call.kind.schema().leave_out(&mut next, call.kind.encoding());
-    let found = Found { stored: &stored, entry: &entry, current: &current };
+    let leaves_unread = matches!(step, Step::Apply(config) if ownership::leaves_unread(call.kind, config))
+        && part == Part::Main;
+    let found = Found { stored: &stored, entry: &entry, current: &current, leaves_unread };
     keep(engine, epoch, call, found, next, options, conditional).await
 }
 
@@ -169,6 +171,8 @@ struct Found<'a> {
     /// The same in the version that is written.
     entry: &'a Arc<Entry<Summary>>,
     current: &'a Value,
+    /// Whether what it makes is stored with something that is not read.
+    leaves_unread: bool,
 }
 
 /// Keeps the next object, unless nothing changes or it is only a trial. `None` when somebody was faster.
@@ -176,7 +180,7 @@ async fn keep(
     engine: &Engine,
     epoch: Epoch,
     call: Call<'_>,
-    Found { stored, entry, current }: Found<'_>,
+    Found { stored, entry, current, leaves_unread }: Found<'_>,
     next: Value,
     options: &WriteOptions,
     conditional: bool,
@@ -184,7 +188,7 @@ async fn keep(
     let same = next == *current;
     // What has a time of its deletion and nothing to wait for goes with any write.
     let goes = is_finished(call.kind, &next);
-    if same && !goes && !encode::is_outdated(call.kind, stored) {
+    if same && !goes && !leaves_unread && !encode::is_outdated(call.kind, stored) {
         return Ok(Some(encode::object(call.kind, entry)));
     }
     if options.dry_run {
@@ -194,7 +198,8 @@ async fn keep(
     let now = if goes { BTreeSet::new() } else { addresses_of(call.kind, &next) };
     // What goes is answered as it was asked for.
     let asked = goes.then(|| encode::bytes(call.kind, &next));
-    let draft = encode::draft(call.kind, convert::in_storage_version(engine, call.kind, next).await?);
+    let draft = if leaves_unread { encode::lacking } else { encode::draft };
+    let draft = draft(call.kind, convert::in_storage_version(engine, call.kind, next).await?);
     // What would be stored in other words is written although nothing changes: so objects are moved to the storage version,
     // and keep the defaults of today.
     if same && !goes && encode::is_stored_as(&draft, stored) {

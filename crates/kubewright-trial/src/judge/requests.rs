@@ -13,6 +13,9 @@ use crate::{
 const REFUSED: usize = 3;
 /// How many requests of one kind in a second are a loop.
 const LOOP: usize = 20;
+/// How many pauses between tries have to grow for a back-off, and by how much each.
+const GROWING: usize = 4;
+const GROWS: f64 = 1.3;
 /// How often in a second what fails may be tried again.
 const TRIES: usize = 100;
 /// How long the caches of a program on a busy machine may be behind.
@@ -106,8 +109,6 @@ fn invalid(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
 fn failing(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
     let is_refusal = |one: &Request| match one.code {
         Some(403 | 422 | 400) | None => false,
-        // Who creates what may be there takes that for done, too.
-        Some(409) => one.verb != "create" && !one.struck,
         // Who deletes what may be there takes it for done.
         Some(404) => one.writes() && !one.verb.starts_with("delete"),
         Some(code) => code >= 400 && !one.struck,
@@ -121,8 +122,10 @@ fn failing(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
     let mut found = Vec::new();
     for (text, tries) in all {
         let refused = tries.iter().rev().take_while(|one| is_refusal(one)).count();
-        if refused >= REFUSED && !scene.step.meets_faults() && !catches_up(scene, &tries) {
-            let code = tries.last().and_then(|one| one.code).unwrap_or_default();
+        let code = tries.last().and_then(|one| one.code).unwrap_or_default();
+        // Who creates in each pass what may be there takes that for done, too; who fails for it tries again later and later.
+        let is_done = code == 409 && tries[0].verb == "create" && !backs_off(&tries);
+        if refused >= REFUSED && !is_done && !scene.step.meets_faults() && !catches_up(scene, &tries) {
             let kind = kind_of(tries[0]);
             let message =
                 format!("{text} is refused ({code}) each of {refused} times, and nothing else helps it");
@@ -130,6 +133,13 @@ fn failing(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// Whether some of these tries, one after the other, came later and later.
+fn backs_off(tries: &[&Request]) -> bool {
+    let gaps: Vec<Duration> = tries.windows(2).map(|pair| pair[1].at.saturating_sub(pair[0].at)).collect();
+    let grows = |gaps: &[Duration]| gaps.windows(2).all(|pair| pair[1] >= pair[0].mul_f64(GROWS));
+    gaps.windows(GROWING).any(grows)
 }
 
 /// Whether the last of these tries met a conflict, or nothing, soon after its object was written or deleted: its caches know of that a
@@ -204,6 +214,21 @@ mod tests {
         story::{Did, ObjectId, Passed, Story, Who},
     };
 
+    /// A conflict at a time in milliseconds.
+    fn refused(verb: &str, at: u64) -> Request {
+        Request {
+            at: Duration::from_millis(at),
+            verb: verb.to_owned(),
+            collection: "g/pages".to_owned(),
+            subresource: "status".to_owned(),
+            namespace: "a".to_owned(),
+            name: "b".to_owned(),
+            patch: String::new(),
+            code: Some(409),
+            struck: false,
+        }
+    }
+
     /// How often a status that was written at 100 ms is refused as a conflict at these times, in milliseconds, and it counts as failing.
     fn fails(conflicts: &[u64]) -> bool {
         let step = Step::new(Act::Restart, Desired::Samples);
@@ -222,18 +247,7 @@ mod tests {
             subresource: "status".to_owned(),
             object: json!({}),
         };
-        let refused = |at: &u64| Request {
-            at: Duration::from_millis(*at),
-            verb: "update".to_owned(),
-            collection: "g/pages".to_owned(),
-            subresource: "status".to_owned(),
-            namespace: "a".to_owned(),
-            name: "b".to_owned(),
-            patch: String::new(),
-            code: Some(409),
-            struck: false,
-        };
-        let requests: Vec<Request> = conflicts.iter().map(refused).collect();
+        let requests: Vec<Request> = conflicts.iter().map(|at| refused("update", *at)).collect();
         let plan = Plan::new("restart", [step.clone()]);
         let story = Story {
             plan,
@@ -245,6 +259,17 @@ mod tests {
         let known = Known::default();
         let scene = Scene { story: &story, step: &step, passed: &story.steps[0], known: &known };
         !failing(&scene, &requests.iter().collect::<Vec<_>>()).is_empty()
+    }
+
+    #[test]
+    fn tries_that_come_later_and_later_are_a_back_off_and_those_of_each_pass_are_none() {
+        let backs_off = |times: &[u64]| {
+            let all: Vec<Request> = times.iter().map(|at| refused("create", *at)).collect();
+            super::backs_off(&all.iter().collect::<Vec<_>>())
+        };
+        assert!(backs_off(&[0, 6, 17, 38, 79]), "of client-go");
+        assert!(!backs_off(&[0, 2, 4, 500, 502, 504, 2000, 2002, 2004]), "three in each pass");
+        assert!(!backs_off(&[0, 10, 30]));
     }
 
     #[test]
