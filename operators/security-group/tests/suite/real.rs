@@ -76,9 +76,13 @@ async fn sg_01_killed_ten_times_it_ends_with_one_group_and_all_servers() {
         kubernetes.until_ready(&name).await;
         let groups = cloud.neutron.groups_named(&name).await.expect("a list");
         assert_eq!(groups.len(), 1, "no group twice");
-        let members = cloud.neutron.ports_in_group(&groups[0].id).await.expect("a list");
-        let members: BTreeSet<String> = members.into_iter().map(|port| port.device_id).collect();
-        assert_eq!(members, servers.iter().cloned().collect(), "every selected server");
+        // It was ready before the last nodes were selected, too.
+        let wanted: BTreeSet<&str> = servers.iter().map(String::as_str).collect();
+        eventually("every selected server", async || {
+            let members = cloud.neutron.ports_in_group(&groups[0].id).await.expect("a list");
+            members.iter().map(|port| port.device_id.as_str()).collect::<BTreeSet<_>>() == wanted
+        })
+        .await;
         assert_eq!(groups[0].rules.len(), 1);
     }
     for number in 0..GROUPS {
