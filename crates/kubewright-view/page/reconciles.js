@@ -18,9 +18,11 @@ export class Reconciles {
     this.controller = el('select', {});
     this.search = el('input', { type: 'search', placeholder: 'key, reason, error' });
     this.end = el('select', {}, ENDS.map(([value, name]) => el('option', { value }, name)));
-    const changed = throttled(() => go({ reconciles: { controller: this.controller.value, text: this.search.value.trim(), end: this.end.value } }), 150);
+    const changed = () => go({ reconciles: { controller: this.controller.value, text: this.search.value.trim(), end: this.end.value } });
+    const typed = throttled(changed, 150);
     const field = (label, input) => {
-      input.addEventListener('input', changed);
+      // What is chosen counts at once: what is shown meanwhile would set it back.
+      input.addEventListener('input', input === this.search ? typed : changed);
       return el('label', { class: 'field' }, el('span', {}, label), input);
     };
     this.count = el('p', { class: 'muted', role: 'status' });
