@@ -63,7 +63,7 @@ const SAMPLES: &[&str] = &[
     "src/test/resources/samples",
 ];
 /// Where projects of cargo keep what they install.
-const OF_CARGO: &[&[&str]] = &[&["config", "deploy", "manifests", "yaml", "k8s", "kubernetes", "charts"]];
+const OF_CARGO: &[&[&str]] = &[&["config", "deploy", "manifests", "yaml", "k8s", "kubernetes"]];
 /// Files of a Java project's build.
 const JAVA: [&str; 3] = ["pom.xml", "build.gradle", "build.gradle.kts"];
 /// Programs that a Java build makes: in which folder, and how their names end. Those with all that they need come first.
