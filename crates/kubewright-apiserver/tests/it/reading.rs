@@ -82,6 +82,36 @@ async fn the_past_is_listed_for_five_minutes_at_least_and_for_ten_at_most() {
     again.expect("MODIFIED", "a").await;
 }
 
+/// `compact_rev_key` of kube-apiserver.
+#[tokio::test(start_paused = true)]
+async fn what_was_listed_is_past_after_ten_minutes_although_nobody_has_written() {
+    let api = Api::start().await;
+    for name in ["a", "b", "c"] {
+        api.post(MAPS, map(name, "red")).await.expect(201);
+    }
+    let page = async |token: &str| api.get(&format!("{MAPS}?limit=1&continue={token}")).await;
+    let told = |list: &Value, field: &str| list["metadata"][field].as_str().unwrap().to_owned();
+    let first = api.get(&format!("{MAPS}?limit=1")).await.expect(200);
+    let (old, version) = (told(&first, "continue"), told(&first, "resourceVersion"));
+    tokio::time::advance(Duration::from_secs(295)).await;
+    assert_eq!(names(&page(&old).await.expect(200)), ["b"]);
+    tokio::time::advance(Duration::from_secs(306)).await;
+    let late = page(&old).await;
+    let go_on = told(&late.body, "continue");
+    late.refused(410, "Expired");
+    let second = page(&go_on).await.expect(200);
+    assert_eq!(names(&second), ["b"]);
+    let newer = told(&second, "resourceVersion");
+    assert!(newer.parse::<u64>().unwrap() > version.parse::<u64>().unwrap(), "{version}, {newer}");
+    assert_eq!(names(&page(&told(&second, "continue")).await.expect(200)), ["c"]);
+    // What was written for it is no object of anybody.
+    let mut watch = api.watch(&format!("{MAPS}?watch=true&resourceVersion={version}")).await;
+    api.post(MAPS, map("d", "red")).await.expect(201);
+    watch.expect("ADDED", "d").await;
+    tokio::time::advance(Duration::from_secs(3600)).await;
+    assert_eq!(names(&api.get(&format!("{MAPS}?limit=9")).await.expect(200)), ["a", "b", "c", "d"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn selectors_pick_by_label_and_by_field() {
     let api = Api::start().await;

@@ -115,6 +115,9 @@ pub(super) async fn find(
     if token.is_some() && options.resource_version.is_some_and(|version| version != Revision(0)) {
         return Err(ApiError::bad_request("specifying resource version is not allowed when using continue"));
     }
+    if token.is_some() || options.limit > 0 || options.version_match.is_some() {
+        engine.outlive_the_past().await;
+    }
     let snapshot = snapshot_for(engine, call.kind, options, token.as_ref())?;
     let limit = if options.resource_version == Some(Revision(0)) { 0 } else { options.limit };
     let prefix = if call.namespace.is_empty() { String::new() } else { format!("{}/", call.namespace) };
