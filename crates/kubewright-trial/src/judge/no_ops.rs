@@ -25,18 +25,28 @@ pub(super) fn judge(scene: &Scene<'_>) -> Vec<Finding> {
     let by_step: Vec<BTreeMap<String, Idle>> =
         touched.iter().map(|(step, passed)| idle(scene.story, step, passed)).collect();
     let Some(last) = by_step.last() else { return Vec::new() };
-    let each_time = last.iter().filter(|(kind, _)| by_step.iter().all(|step| step.contains_key(*kind)));
-    let told = each_time.map(|(kind, idle)| Finding {
+    let each_time: Vec<(&String, &Idle)> =
+        last.iter().filter(|(kind, _)| by_step.iter().all(|step| step.contains_key(*kind))).collect();
+    if each_time.is_empty() {
+        return Vec::new();
+    }
+    // One pass writes them all: they have one cause more often than several.
+    let kinds: Vec<&str> = each_time.iter().map(|(kind, _)| kind.as_str()).collect();
+    let counts: Vec<String> = each_time
+        .iter()
+        .map(|(_, idle)| format!("{} of {} of {}", idle.nothing, idle.all, idle.of))
+        .collect();
+    vec![Finding {
         check: Check::NoOp,
-        subject: kind.clone(),
+        subject: kinds.join(", "),
         message: format!(
-            "each time that {}, {} of {} writes of {} change nothing",
-            scene.step.act, idle.nothing, idle.all, idle.of,
+            "each time that {}, these writes change nothing: {}",
+            scene.step.act,
+            counts.join(", ")
         ),
         differences: Vec::new(),
         timeline: scene.timeline(),
-    });
-    told.collect()
+    }]
 }
 
 fn is_touched(step: &Step) -> bool {
