@@ -220,7 +220,7 @@ pub(crate) async fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     for (which, line, own) in
         [("old", &args.old, &args.old_manifests), ("new", &args.new, &args.new_manifests)]
     {
-        let needed = sources::read(if own.is_empty() { &args.manifests } else { own })?;
+        let needed = sources::read(if own.is_empty() { &args.manifests } else { own }, None)?;
         let inputs = Inputs { needed, given: given.clone() };
         let (whose, command) = (format!("--{which}: "), OperatorCommand::shell(line));
         let ended = args.wanted.run(&whose, &inputs, &command, past.as_ref()).await;

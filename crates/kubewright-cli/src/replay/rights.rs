@@ -18,7 +18,7 @@ pub(super) fn rights(files: &[PathBuf], account: &(String, String)) -> anyhow::R
     if files.is_empty() {
         return Ok(vec![binding("all", None, "ClusterRole", "cluster-admin", account)]);
     }
-    let objects = sources::read(files).context("--with-rights")?;
+    let objects = sources::read(files, None).context("--with-rights")?;
     let objects: Vec<Value> = objects.iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
     let given = of_objects(&objects, account);
     if given.is_empty() {

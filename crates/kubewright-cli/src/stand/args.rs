@@ -20,6 +20,10 @@ pub(crate) struct OperatorArgs {
     #[arg(long, value_name = "PATH")]
     pub(super) manifests: Vec<PathBuf>,
 
+    /// The namespace of what the manifests place in none, as with `kubectl apply -n` and `helm template -n` [default: default]
+    #[arg(long, value_name = "NAME")]
+    pub(super) namespace: Option<String>,
+
     #[command(flatten)]
     pub(super) project: ProjectArgs,
 

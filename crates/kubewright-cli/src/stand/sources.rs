@@ -87,7 +87,7 @@ pub(crate) fn find(wanted: &OperatorArgs, samples: &[PathBuf]) -> anyhow::Result
         bail!(Usage(layout::unknown()));
     }
     let samples = match sample_places(samples, "--sample") {
-        Ok(places) => Ok((read(&places)?, format!("samples: {}", shown(&places)))),
+        Ok(places) => Ok((read(&places, None)?, format!("samples: {}", shown(&places)))),
         Err(why) => Err(why),
     };
     let Operator { mut needed, command, mut told, place } = operator(wanted)?;
@@ -108,16 +108,17 @@ pub(crate) fn find(wanted: &OperatorArgs, samples: &[PathBuf]) -> anyhow::Result
     Ok(Sources { needed, samples, command, told, place })
 }
 
-/// Whether two objects have one name, in whatever version of their kind.
+/// Whether two objects have one name, in whatever version of their kind. One that says no namespace may be in any.
 fn is_same(one: &DynamicObject, other: &DynamicObject) -> bool {
     let kind = |object: &DynamicObject| {
         let types = object.types.as_ref()?;
         let group = types.api_version.split_once('/').map_or("", |(group, _)| group);
         Some((group.to_owned(), types.kind.clone()))
     };
-    let namespace =
-        |object: &DynamicObject| object.metadata.namespace.clone().unwrap_or_else(|| "default".to_owned());
-    kind(one) == kind(other) && one.metadata.name == other.metadata.name && namespace(one) == namespace(other)
+    let namespaces = one.metadata.namespace.as_ref().zip(other.metadata.namespace.as_ref());
+    kind(one) == kind(other)
+        && one.metadata.name == other.metadata.name
+        && namespaces.is_none_or(|(one, other)| one == other)
 }
 
 /// Whether somebody names a package of Cargo.
@@ -145,7 +146,24 @@ pub(crate) struct Operator {
 /// # Errors
 /// As [`find`].
 pub(crate) fn operator(wanted: &OperatorArgs) -> anyhow::Result<Operator> {
-    let OperatorArgs { manifests: named, project, program } = wanted;
+    let mut found = placed_by_manifests(wanted)?;
+    if let Some(namespace) = &wanted.namespace {
+        place(&mut found.needed, namespace);
+    }
+    Ok(found)
+}
+
+/// Puts what says no namespace into this one. (Of what is in none, such as a ClusterRole, the server leaves it out.)
+fn place(objects: &mut [DynamicObject], namespace: &str) {
+    for one in objects.iter_mut().filter(|one| one.metadata.namespace.is_none()) {
+        one.metadata.namespace = Some(namespace.to_owned());
+    }
+}
+
+/// As [`operator`], with the namespaces that the manifests say.
+fn placed_by_manifests(wanted: &OperatorArgs) -> anyhow::Result<Operator> {
+    let OperatorArgs { manifests: named, namespace, project, program } = wanted;
+    let namespace = namespace.as_deref();
     let here = Path::new(".");
     let framework = if is_chosen(project) { Some(Framework::Kubewright) } else { Framework::of(here) };
     let mut told: Vec<String> = Vec::new();
@@ -155,7 +173,7 @@ pub(crate) fn operator(wanted: &OperatorArgs) -> anyhow::Result<Operator> {
     if !program.is_empty() {
         let manifests = if named.is_empty() { manifests_beside(framework)? } else { named.clone() };
         let (program, arguments) = program.split_first().context("program: there is none")?;
-        return of_files(&manifests, OperatorCommand::foreign(program, arguments), told);
+        return of_files(&manifests, namespace, OperatorCommand::foreign(program, arguments), told);
     }
     let framework = framework.ok_or_else(|| Usage(layout::unknown()))?;
     let start = framework.start(here).map_err(Usage)?;
@@ -164,16 +182,17 @@ pub(crate) fn operator(wanted: &OperatorArgs) -> anyhow::Result<Operator> {
         named => Ok(named.to_vec()),
     };
     match start {
-        Start::Cargo => of_cargo(named, project, told),
+        Start::Cargo => of_cargo(named, namespace, project, told),
         Start::Crate => {
             let manifests = manifests()?;
             let program = Project::select(&project.selection, Needed::Program)?.build()?;
-            of_files(&manifests, OperatorCommand::foreign(&program.path().display().to_string(), &[]), told)
+            let command = OperatorCommand::foreign(&program.path().display().to_string(), &[]);
+            of_files(&manifests, namespace, command, told)
         }
-        Start::Go(package) => of_files(&manifests()?, go_program(package)?, told),
+        Start::Go(package) => of_files(&manifests()?, namespace, go_program(package)?, told),
         Start::Command(words) => {
             let (program, arguments) = words.split_first().context("program: there is none")?;
-            of_files(&manifests()?, OperatorCommand::foreign(program, arguments), told)
+            of_files(&manifests()?, namespace, OperatorCommand::foreign(program, arguments), told)
         }
     }
 }
@@ -189,21 +208,27 @@ fn manifests_beside(framework: Option<Framework>) -> anyhow::Result<Vec<PathBuf>
 /// A program, and manifests of files.
 fn of_files(
     manifests: &[PathBuf],
+    namespace: Option<&str>,
     command: OperatorCommand,
     mut told: Vec<String>,
 ) -> anyhow::Result<Operator> {
     told.push(format!("manifests: {}", shown(manifests)));
     told.push(format!("program: {}", command.text()));
     let place = manifests.first().map_or_else(String::new, |path| path.display().to_string());
-    Ok(Operator { needed: read(manifests)?, command, told, place })
+    Ok(Operator { needed: read(manifests, namespace)?, command, told, place })
 }
 
 /// The program of a Cargo package, which says itself what it needs.
-fn of_cargo(named: &[PathBuf], project: &ProjectArgs, mut told: Vec<String>) -> anyhow::Result<Operator> {
+fn of_cargo(
+    named: &[PathBuf],
+    namespace: Option<&str>,
+    project: &ProjectArgs,
+    mut told: Vec<String>,
+) -> anyhow::Result<Operator> {
     let program = Project::find(project)?.build()?;
     let says = program.manifests::<&str>(&[])?;
     let command = OperatorCommand::of_project(&program, &says);
-    let needed = if named.is_empty() { manifests::objects(says)? } else { read(named)? };
+    let needed = if named.is_empty() { manifests::objects(says)? } else { read(named, namespace)? };
     told.push(format!("program: {}, of this project", command.text()));
     let place = named.first().map_or_else(|| "Cargo.toml".to_owned(), |path| path.display().to_string());
     Ok(Operator { needed, command, told, place })
@@ -238,11 +263,11 @@ fn go_program(package: &str) -> anyhow::Result<OperatorCommand> {
     Ok(OperatorCommand::foreign(&format!("./{}", built.display()), &flags))
 }
 
-/// The objects of files and folders. A folder of kustomize or a Helm chart is rendered by its tool.
+/// The objects of files and folders. A folder of kustomize or a Helm chart is rendered by its tool, a chart for a namespace.
 ///
 /// # Errors
 /// When something cannot be read or rendered, or a path has no object.
-pub(crate) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<DynamicObject>> {
+pub(crate) fn read(paths: &[PathBuf], namespace: Option<&str>) -> anyhow::Result<Vec<DynamicObject>> {
     let mut all = Vec::new();
     for path in paths {
         all.extend(match Tree::of(path) {
@@ -250,7 +275,9 @@ pub(crate) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<DynamicObject>> {
             Tree::Helm => {
                 // A chart may ask for the version that is served.
                 let version = KubernetesVersion::DEFAULT.to_string();
-                let words = ["template", "operator", "--include-crds", "--kube-version", version.as_str()];
+                let mut words =
+                    vec!["template", "operator", "--include-crds", "--kube-version", version.as_str()];
+                words.extend(namespace.iter().flat_map(|namespace| ["--namespace", namespace]));
                 rendered("helm", &words, path)?
             }
             Tree::Plain => {
@@ -351,6 +378,22 @@ mod tests {
     }
 
     #[test]
+    fn what_says_no_namespace_is_placed_and_is_still_the_sample_that_says_none() {
+        let one = |namespace: &str| {
+            let text =
+                format!("{{apiVersion: example.org/v1, kind: Page, metadata: {{name: p{namespace}}}}}");
+            manifests::of_text("page", text).expect("an object").remove(0)
+        };
+        let mut placed = [one(""), one(", namespace: other")];
+        place(&mut placed, "argo");
+        assert_eq!(
+            placed.each_ref().map(|one| one.metadata.namespace.as_deref()),
+            [Some("argo"), Some("other")]
+        );
+        assert!(is_same(&placed[0], &one("")) && !is_same(&placed[0], &placed[1]));
+    }
+
+    #[test]
     fn a_folder_is_what_lies_in_it_and_one_without_objects_is_named() {
         let root = std::env::temp_dir().join(format!("kubewright-trees-{}", std::process::id()));
         for file in ["a/kustomization.yaml", "b/kustomization.yml", "c/Chart.yaml", "d/x.yaml", "e/readme.md"]
@@ -360,7 +403,7 @@ mod tests {
             std::fs::write(file, "").expect("a file");
         }
         let trees = ["a", "b", "c", "d", "d/x.yaml"].map(|name| Tree::of(&root.join(name)));
-        let nothing = read(&[root.join("e")]).expect_err("there is no object").to_string();
+        let nothing = read(&[root.join("e")], None).expect_err("there is no object").to_string();
         std::fs::remove_dir_all(&root).expect("removed");
         assert_eq!(trees, [Tree::Kustomize, Tree::Kustomize, Tree::Helm, Tree::Plain, Tree::Plain]);
         assert!(nothing.contains("/e: there is no .yaml"), "{nothing}");
