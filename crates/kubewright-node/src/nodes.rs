@@ -41,7 +41,9 @@ const LEASES: &str = "kube-node-lease";
 /// A node whose annotation of this name has this value has a kubelet that does nothing: it neither renews its lease nor reports
 /// anything of its pods.
 const KUBELET: (&str, &str) = ("kubewright.dev/kubelet", "stopped");
-/// How long the last lease of such a node lasts: as long as any kubelet's.
+/// A node whose annotation of this name has this value reports pods ready as soon as they run, whatever their probes wait for.
+const PROBES: (&str, &str) = ("kubewright.dev/probe-delays", "ignored");
+/// How long the last lease of a stopped node lasts: as long as any kubelet's.
 const LAST_LEASE_SECONDS: i32 = 40;
 
 /// The controller; `count` nodes, `node-0` and so on, are there from the start unless they exist already. One that is
@@ -89,8 +91,17 @@ pub(crate) fn address(node: &Node) -> Option<Ipv4Addr> {
 
 /// Whether the node's kubelet was stopped, by an annotation.
 pub(crate) fn is_stopped(node: &Node) -> bool {
+    says(node, KUBELET)
+}
+
+/// Whether pods get ready there when the first delays of their readiness probes are over, and not as soon as they run.
+pub(crate) fn waits_for_probes(node: &Node) -> bool {
+    !says(node, PROBES)
+}
+
+fn says(node: &Node, (name, value): (&str, &str)) -> bool {
     let annotations = node.metadata.annotations.as_ref();
-    annotations.and_then(|annotations| annotations.get(KUBELET.0)).is_some_and(|value| value == KUBELET.1)
+    annotations.and_then(|annotations| annotations.get(name)).is_some_and(|said| said == value)
 }
 
 struct NodeReconciler {

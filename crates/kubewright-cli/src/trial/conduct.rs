@@ -21,7 +21,7 @@ use kubewright_trial::{
 };
 use parking_lot::Mutex;
 use serde_json::Value;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 use super::{Pace, Setting, kept::Kept, stage};
 use crate::stand::{program::advice, webhooks};
@@ -77,6 +77,8 @@ struct Trial<'a> {
     setting: &'a Setting,
     options: &'a Options,
     pace: Pace,
+    /// When to begin no more runs.
+    deadline: Instant,
     known: Mutex<Known>,
     requests: Mutex<BTreeMap<String, Request>>,
     /// What was seen more than once already.
@@ -94,11 +96,12 @@ pub(super) async fn conduct(
     signals: &mut Signals,
     tell: &(dyn Fn(String) + Sync),
 ) -> anyhow::Result<Tried> {
-    let began = Instant::now();
+    let deadline = Instant::now() + options.time;
     let mut trial = Trial {
         setting,
         options,
         pace: Pace { rest: options.pace.rest.max(FIRST_REST), ..options.pace },
+        deadline,
         known: Mutex::default(),
         requests: Mutex::default(),
         confirmed: Mutex::default(),
@@ -122,7 +125,7 @@ pub(super) async fn conduct(
         }
         tally.all = groups.iter().map(Vec::len).sum();
         tell(format!("{} plans, {jobs} side by side", tally.all));
-        trial.carry_out(groups, jobs, began + options.time, &mut tally, signals, tell).await?;
+        trial.carry_out(groups, jobs, &mut tally, signals, tell).await?;
         // What only some plans need says nothing of rights while not all were tried.
         if tally.left.is_empty() && options.plans.is_empty() {
             let requests: Vec<Request> = trial.requests.lock().values().cloned().collect();
@@ -182,12 +185,12 @@ impl Tally {
 }
 
 impl Trial<'_> {
-    /// Carries out groups of plans, so many side by side, to their end or to a signal.
+    /// Carries out groups of plans, so many side by side, to their end or to a signal. Runs that go on although the time is over have as
+    /// long as a step has; then they are cut off, and say nothing.
     async fn carry_out(
         &self,
         groups: Vec<Group>,
         jobs: usize,
-        deadline: Instant,
         tally: &mut Tally,
         signals: &mut Signals,
         tell: &(dyn Fn(String) + Sync),
@@ -200,17 +203,19 @@ impl Trial<'_> {
                 && let Some(group) = waiting.pop_front()
             {
                 under_way.extend(group.iter().map(|plan| plan.name.clone()));
-                running.push(self.group(group, deadline));
+                running.push(self.group(group));
             }
-            let ran = tokio::select! {
-                ran = running.next() => ran,
-                () = signals.next() => {
-                    tally.left.extend(under_way);
-                    tally.left.extend(waiting.into_iter().flatten().map(|plan| plan.name));
-                    tell(format!("interrupted: {} plans are left out", tally.left.len()));
-                    return Ok(());
-                }
+            let (ran, why) = tokio::select! {
+                ran = running.next() => (ran, ""),
+                () = signals.next() => (None, "interrupted"),
+                () = sleep_until(self.deadline + self.pace.timeout) => (None, "the time is over"),
             };
+            if !why.is_empty() {
+                tally.left.extend(under_way);
+                tally.left.extend(waiting.into_iter().flatten().map(|plan| plan.name));
+                tell(format!("{why}: {} plans are left out", tally.left.len()));
+                return Ok(());
+            }
             let Some(ran) = ran else { return Ok(()) };
             let Ran { outcomes, more } = ran?;
             tally.all += more.len();
@@ -358,10 +363,10 @@ impl Trial<'_> {
     }
 
     /// Carries out the plans of a group one after the other.
-    async fn group(&self, group: Group, deadline: Instant) -> anyhow::Result<Ran> {
+    async fn group(&self, group: Group) -> anyhow::Result<Ran> {
         let mut ran = Ran { outcomes: Vec::new(), more: Vec::new() };
         for plan in group {
-            let (outcome, more) = match Instant::now() >= deadline {
+            let (outcome, more) = match Instant::now() >= self.deadline {
                 true => (Outcome::Left, Vec::new()),
                 false => self.plan(&plan).await?,
             };
@@ -396,7 +401,10 @@ impl Trial<'_> {
             |finding: &Finding| !self.confirmed.lock().contains(&(finding.check, finding.subject.clone()));
         let mut again: Vec<Vec<Finding>> = Vec::new();
         // A finding that comes once in three runs may be the machine's.
-        while again.len() < 2 && found.iter().filter(|one| is_new(one)).any(|one| !has(&again, one)) {
+        while again.len() < 2
+            && Instant::now() < self.deadline
+            && found.iter().filter(|one| is_new(one)).any(|one| !has(&again, one))
+        {
             again.push(self.judged(&self.run(plan).await?.story));
         }
         let runs = 1 + again.len();

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use k8s_openapi::api::{
     coordination::v1::Lease,
     core::v1::{Node, Pod},
@@ -21,12 +21,38 @@ use crate::access::refused;
 const LEASES: &str = "kube-node-lease";
 /// With this annotation the kubelet of a simulated node does nothing (docs/nodes.md).
 const KUBELET: &str = "kubewright.dev/kubelet";
+/// With this annotation the pods of a simulated node are ready as soon as they run (docs/nodes.md).
+const PROBES: &str = "kubewright.dev/probe-delays";
 /// How long the Lease of a kubelet lasts that is stopped, in seconds.
 const LAST_LEASE: i32 = 40;
 /// How long it is waited for a kubelet that stops, and for budgets that let pods be evicted.
 const LONGEST: Duration = Duration::from_secs(3);
 /// How long between two looks.
 const AGAIN: Duration = Duration::from_millis(100);
+
+/// Makes the pods of all nodes ready as soon as they run: what their probes wait for is nothing that can go wrong, and a step would
+/// take as long.
+///
+/// # Errors
+/// When the control plane refuses, or has not so many nodes in time.
+pub(super) async fn hurry(client: &Client, count: usize, deadline: Instant) -> anyhow::Result<()> {
+    let nodes: Api<Node> = Api::all(client.clone());
+    let patch = Patch::Merge(json!({"metadata": {"annotations": {PROBES: "ignored"}}}));
+    loop {
+        let there = nodes.list(&ListParams::default()).await.map_err(|error| refused("nodes", &error))?;
+        if there.items.len() >= count {
+            for node in there {
+                let patched = nodes.patch(&node.name_any(), &PatchParams::default(), &patch).await;
+                patched.map_err(|error| refused("a node", &error))?;
+            }
+            return Ok(());
+        }
+        if Instant::now() >= deadline {
+            bail!("the control plane has {} of {count} nodes", there.items.len());
+        }
+        sleep(AGAIN).await;
+    }
+}
 
 /// A node that is lost, until it is given back.
 pub(super) struct Lost {

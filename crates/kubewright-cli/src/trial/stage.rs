@@ -27,7 +27,7 @@ use super::{
     acts::{Acted, Actor},
     evidence::Witness,
     kept::Kept,
-    nodes::Lost,
+    nodes::{self, Lost},
     rules,
 };
 use crate::{
@@ -106,6 +106,7 @@ async fn on(
     let needed = &setting.inputs.needed;
     let webhooks = setting.webhooks.map(WebhookPort::prepare).transpose()?;
     let given = &setting.inputs.given;
+    nodes::hurry(&stand.access.client, NODES, deadline).await?;
     stand.provide_storage(needed).await?;
     let mut warnings = stand.install(needed, given, namespace, deadline, webhooks.as_ref()).await?;
     let command =

@@ -62,7 +62,7 @@ impl Containers {
 
     /// The containers at `now`: what is due has happened. A main container never starts and ends at once, so that
     /// everybody sees it run.
-    pub(super) fn at(&self, pod: &Pod, now: Timestamp) -> Self {
+    pub(super) fn at(&self, pod: &Pod, waits_for_probes: bool, now: Timestamp) -> Self {
         let script = Script::of(pod);
         let policy = pod.spec.as_ref().and_then(|spec| spec.restart_policy.as_deref()).unwrap_or("Always");
         let mut next = Self { due: None, ..self.clone() };
@@ -80,7 +80,8 @@ impl Containers {
                 _ if policy == "Always" => "OnFailure",
                 _ => policy,
             };
-            let life = Life { container, act: script.act(container, role), restart, now };
+            let act = script.act(container, role);
+            let life = Life { container, act, restart, waits_for_probes, now };
             due.extend(life.run(status, pod));
             if role == Role::Init && is_running(status) {
                 due.extend(life.run(status, pod));
@@ -101,13 +102,14 @@ impl Containers {
             for (container, status) in mains.iter().zip(&mut next.main) {
                 let restart = container.restart_policy.as_deref().unwrap_or(policy);
                 let act = script.act(container, Role::Main);
-                let life = Life { container, act, restart, now };
+                let life = Life { container, act, restart, waits_for_probes, now };
                 due.extend(life.run(status, pod));
                 due.extend(life.make_ready(status));
             }
             for (container, status) in ephemeral_containers(pod).iter().zip(&mut next.ephemeral) {
                 let act = script.act(container, Role::Ephemeral);
-                due.extend(Life { container, act, restart: "Never", now }.run(status, pod));
+                let life = Life { container, act, restart: "Never", waits_for_probes, now };
+                due.extend(life.run(status, pod));
             }
         }
         next.due = due.into_iter().min();
@@ -179,6 +181,8 @@ struct Life<'a> {
     container: &'a Container,
     act: Act,
     restart: &'a str,
+    /// Whether it is ready only when its probe's first delay is over.
+    waits_for_probes: bool,
     now: Timestamp,
 }
 
@@ -249,6 +253,9 @@ impl Life<'_> {
     /// A container that runs is ready when its readiness probe has had its first delay; says when that is.
     fn make_ready(&self, status: &mut ContainerStatus) -> Option<Timestamp> {
         status.ready = is_running(status);
+        if !self.waits_for_probes {
+            return None;
+        }
         let delay = self.container.readiness_probe.as_ref()?.initial_delay_seconds?;
         let delay = Duration::from_secs(u64::try_from(delay).ok()?);
         let ready = started(status)?.checked_add(delay).ok()?;
@@ -368,7 +375,7 @@ mod tests {
         let mut now = NOW;
         let mut changes = Vec::new();
         loop {
-            let next = containers.at(pod, now);
+            let next = containers.at(pod, true, now);
             if next.statuses() != containers.statuses() {
                 let status = &next.main[0];
                 let state = status.state.clone().unwrap_or_default();
@@ -460,7 +467,7 @@ mod tests {
     #[test]
     fn a_stopped_pod_runs_nothing() {
         let pod = pod(json!({}), json!({}));
-        let running = Containers::of(&pod).at(&pod, NOW);
+        let running = Containers::of(&pod).at(&pod, true, NOW);
         let killed = running.stopped(true, NOW);
         assert_eq!(ended(&killed.main[0]).map(|ended| ended.exit_code), Some(137));
         assert!(running.stopped(false, NOW).main.iter().all(has_ended_well));

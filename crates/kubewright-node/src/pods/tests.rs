@@ -8,6 +8,11 @@ const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const OWN: Ipv4Addr = Ipv4Addr::new(10, 128, 0, 1);
 const SECOND: Duration = Duration::from_secs(1);
 
+/// The step of a pod on a node that waits for probes.
+fn step(pod: &Pod, now: Timestamp) -> Step {
+    super::step(pod, true, now)
+}
+
 fn pod(phase: &str) -> Pod {
     kubewright_objects::from_value(json!({
         "metadata": {"name": "p", "namespace": "shop", "uid": "u"},
@@ -114,7 +119,8 @@ fn a_container_is_ready_after_the_first_delay_of_its_readiness_probe() {
     assert_eq!((phase(&running), said(&running, "Ready").as_str()), ("Running", "False ContainersNotReady"));
     assert_eq!(step(&running, NOW + SECOND), Step::Rest(Some(SECOND * 19)));
     let status = written(&running, NOW + SECOND * 20);
-    assert_eq!(said(&with_status(running, status), "Ready"), "True");
+    assert_eq!(said(&with_status(running.clone(), status), "Ready"), "True");
+    assert!(matches!(super::step(&running, false, NOW), Step::Report(_)), "where nobody waits for probes");
 }
 
 #[test]

@@ -59,14 +59,14 @@ fn numbered(name: &str) -> Option<(&str, u64)> {
 
 /// Whether a place counts, and is further on than was expected.
 fn counts(one: &Difference) -> bool {
-    let is_said = one.field.starts_with("/status") || one.field.starts_with("/metadata/");
+    let is_asked_for = one.field.starts_with("/spec") || one.field.starts_with("/data");
     let name = one.field.rsplit('/').next().unwrap_or_default().to_lowercase();
     let number = |value: &Option<String>| value.as_deref()?.trim_matches('"').parse::<u64>().ok();
     let is_further = match (number(&one.expected), number(&one.reached)) {
         (Some(expected), Some(reached)) => reached > expected,
         _ => false,
     };
-    is_said && is_further && COUNTERS.iter().any(|counter| name.ends_with(counter))
+    !is_asked_for && is_further && COUNTERS.iter().any(|counter| name.ends_with(counter))
 }
 
 /// Whether an object that is too many is what a ReplicaSet that is not used any more is kept for: to go back.
@@ -150,6 +150,8 @@ mod tests {
         assert_eq!(left(&[("a", noted("1"))], &[("a", noted("2"))]), [""; 0]);
         let wanted = |revision: u8| json!({"spec": {"revision": revision}});
         assert_eq!(left(&[("a", wanted(1))], &[("a", wanted(2))]).len(), 1, "what is asked for");
+        let of_history = |revision: u8| json!({"data": {}, "revision": revision});
+        assert_eq!(left(&[("a", of_history(1))], &[("a", of_history(2))]), [""; 0]);
         let size = |size: u8| json!({"status": {"size": size}});
         assert_eq!(left(&[("a", size(1))], &[("a", size(2))]).len(), 1);
     }
