@@ -215,7 +215,7 @@ impl Found {
         }
         match (schema["type"].as_str(), now) {
             (Some("object"), _) if schema["properties"].is_object() => self.fields(schema, now, path, depth),
-            (Some("object"), Some(Value::Object(entries))) => self.entries(schema, entries, path),
+            (Some("object"), Some(Value::Object(entries))) => self.entries(schema, entries, path, depth),
             (Some("array"), Some(Value::Array(items))) => self.items(schema, items, path, depth),
             (_, Some(value)) => {
                 let name = path.rsplit('/').find(|part| part.parse::<usize>().is_err()).unwrap_or_default();
@@ -254,15 +254,18 @@ impl Found {
         }
     }
 
-    fn entries(&mut self, schema: &Value, entries: &Map<String, Value>, path: &str) {
-        let more = entries.values().next().cloned().or_else(|| example(&schema["additionalProperties"], 0));
+    fn entries(&mut self, schema: &Value, entries: &Map<String, Value>, path: &str, depth: usize) {
+        let of_entry = &schema["additionalProperties"];
+        let more = entries.values().next().cloned().or_else(|| example(of_entry, 0));
         if let Some(value) = more {
             let mut entries = entries.clone();
-            entries.insert(ENTRY.to_owned(), value);
+            entries.insert(meaning::entry(path).to_owned(), value);
             self.add(path, Some(&Value::Object(entries)), false);
         }
-        for name in entries.keys().take(3) {
-            self.add(&format!("{path}/{}", escaped(name)), None, false);
+        for (name, value) in entries.iter().take(3) {
+            let path = format!("{path}/{}", escaped(name));
+            self.walk(of_entry, Some(value), &path, depth + 1);
+            self.add(&path, None, false);
         }
     }
 

@@ -5,6 +5,8 @@
 
 use serde_json::{Value, json};
 
+use crate::change::ENTRY;
+
 /// The values of texts that are enumerations in `k8s.io/api`.
 const CONSTANTS: [(&str, &[&str]); 17] = [
     ("accessModes", &["ReadWriteOnce", "ReadWriteMany", "ReadOnlyMany"]),
@@ -52,6 +54,14 @@ pub(crate) fn others(name: &str, schema: &Value, now: &str) -> Option<Vec<Value>
     }
     let half = (number > 1).then(|| json!(format!("{}{unit}", number / 2)));
     Some([Some(json!(format!("{}{unit}", number.checked_mul(2)?))), half].into_iter().flatten().collect())
+}
+
+/// The key of an entry that somebody may add to the map at a path: resources are known by their names, what else there is by any.
+pub(crate) fn entry(path: &str) -> &'static str {
+    match path.rsplit('/').next() {
+        Some("requests" | "limits") => "ephemeral-storage",
+        _ => ENTRY,
+    }
 }
 
 /// The number and the unit of a text such as `10Gi` or `90s`.

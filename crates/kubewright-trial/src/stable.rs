@@ -5,7 +5,7 @@ use std::{
     net::{Ipv4Addr, SocketAddrV4},
 };
 
-use jiff::{Timestamp, civil::DateTime};
+use jiff::{Timestamp, civil::DateTime, fmt::strtime::BrokenDownTime};
 use serde_json::{Map, Value};
 
 /// Metadata that the server gives.
@@ -23,6 +23,16 @@ const ANNOTATIONS: [&str; 3] = [
     "deployment.kubernetes.io/revision",
     "deprecated.daemonset.template.generation",
     "javaoperatorsdk.io/previous",
+];
+/// How the names of annotations begin by which the controllers of volumes tell what they have done with a claim.
+const OF_VOLUMES: [&str; 2] = ["pv.kubernetes.io/", "volume.kubernetes.io/"];
+/// How programs write times, beside RFC 3339 (constants of Go's package `time`, without their zones).
+const TIMES: [&str; 5] = [
+    "%A, %d-%b-%y %H:%M:%S",
+    "%a, %d %b %Y %H:%M:%S",
+    "%a %b %e %H:%M:%S %Y",
+    "%d %b %y %H:%M",
+    "%Y-%m-%d %H:%M:%S%.f",
 ];
 /// What the server allots to Services.
 const ALLOTTED: [&str; 5] = ["clusterIP", "clusterIPs", "healthCheckNodePort", "nodePort", "ipFamilies"];
@@ -49,6 +59,8 @@ pub fn without_volatile(object: &Value, has_status: bool, uid_of: &dyn Fn(&str) 
     match object["kind"].as_str() {
         Some("Service") => without_allotted(&mut object["spec"]),
         Some("PersistentVolumeClaim") => {
+            let annotations = object["metadata"]["annotations"].as_object_mut();
+            annotations.map(|all| all.retain(|name, _| !OF_VOLUMES.iter().any(|own| name.starts_with(own))));
             drop(object["spec"].as_object_mut().map(|spec| spec.remove("volumeName")));
         }
         Some("Pod") => {
@@ -123,7 +135,19 @@ fn same_addresses(value: &mut Value) {
 fn is_time(text: &str) -> bool {
     // With a zone or, as Python writes it, without one.
     let is_long = text.len() >= "2026-01-01T00:00:00".len() && text.as_bytes()[10] == b'T';
-    is_long && (text.parse::<Timestamp>().is_ok() || text.parse::<DateTime>().is_ok())
+    is_long && (text.parse::<Timestamp>().is_ok() || text.parse::<DateTime>().is_ok()) || is_other_time(text)
+}
+
+/// Whether a text is a time as Go writes it in other ways.
+fn is_other_time(text: &str) -> bool {
+    if !(12..64).contains(&text.len()) || !text.contains(':') {
+        return false;
+    }
+    // `time.Time` prints how long the program has run; and zones come as names, as numbers, or as both.
+    let words = text.split(" m=").next().unwrap_or_default().split(' ');
+    let is_zone = |word: &str| matches!(word, "UTC" | "GMT") || word.starts_with('+') && word.len() == 5;
+    let plain = words.filter(|word| !is_zone(word)).collect::<Vec<_>>().join(" ");
+    TIMES.iter().any(|form| BrokenDownTime::parse(form, &plain).is_ok())
 }
 
 fn is_uid(text: &str) -> bool {
@@ -181,6 +205,16 @@ mod tests {
     fn a_time_is_one_with_a_zone_and_without() {
         let times = ["2026-11-29T14:48:44Z", "2026-11-29T14:48:44.604803", "2026-11-29T14:48:44+01:00"];
         assert!(times.iter().all(|time| is_time(time)));
+        let others = [
+            "Sunday, 29-Nov-26 17:54:43 UTC",
+            "Sun, 29 Nov 2026 17:54:43 GMT",
+            "Sun, 29 Nov 2026 17:54:43 +0000",
+            "Sun Nov 29 17:54:43 UTC 2026",
+            "2026-11-29 17:54:43.604803 +0000 UTC m=+0.013",
+            "2026-11-29 17:54:43",
+        ];
+        assert_eq!(others.into_iter().filter(|time| !is_time(time)).collect::<Vec<_>>(), [""; 0]);
+        assert!(!is_time("example.org/image:1.2.3-alpha") && !is_time("10 of 12: 17"));
         assert!(!is_time("2026-11-29") && !is_time("name-of-somethingT-that-is-long"));
     }
 

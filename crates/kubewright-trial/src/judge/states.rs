@@ -7,7 +7,7 @@ use crate::{
     change::ENTRY,
     finding::{Check, Finding},
     plan::{Act, Desired},
-    state::{ADDITION, Difference, OWNER, State, differences},
+    state::{ADDITION, CLAIMS, Difference, OWNER, State, differences},
     story::{ObjectId, Request, Rest, Who, Write},
 };
 
@@ -199,11 +199,7 @@ fn differing(scene: &Scene<'_>) -> Vec<Finding> {
         _ => {}
     }
     if let Some(first) = all.first() {
-        // Told by what the operator made where there is some, not by what it says of itself, nor by a hash of it.
-        let first = all
-            .iter()
-            .find(|one| !one.field.starts_with("/status") && !derived::is_hash(one))
-            .unwrap_or(first);
+        let first = all.iter().min_by_key(|one| rank(one)).unwrap_or(first);
         let (subject, message) = (subject(first), first.text());
         let (check, message) = match explanation(scene, expected, &all) {
             Some(explanation) => (Check::ExplainedState, format!("{message}; {explanation}")),
@@ -212,6 +208,18 @@ fn differing(scene: &Scene<'_>) -> Vec<Finding> {
         found.push(finding(scene, check, subject, message, all));
     }
     found
+}
+
+/// Which of several differences names a finding: what the operator has made, then what it wrote on it, then what the cluster made of
+/// that, then what the operator says of itself; a hash of any of these comes last.
+fn rank(difference: &Difference) -> u8 {
+    match &*difference.field {
+        _ if derived::is_hash(difference) => 4,
+        field if field.starts_with("/status") => 3,
+        _ if difference.id.collection == CLAIMS => 2,
+        field if field.starts_with("/metadata") => 1,
+        _ => 0,
+    }
 }
 
 /// Why a state need not be a bug, in words.
