@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::check::{check, misfit};
 use super::conflict::{Conflict, refuse};
 use super::content::fields;
-use super::differences::Differences;
+use super::differences::{Differences, NotCompared};
 use super::element::same;
 use super::last_applied;
 use super::managed::{Entry, Managed, Manager, Operation};
@@ -154,7 +154,7 @@ impl Write<'_> {
         manager: &Manager,
         force: bool,
     ) -> Result<(), Failure> {
-        let failed = |why: String| unexplained(format!("failed to compare objects: {why}"));
+        let failed = |error: NotCompared| unexplained(error.to_string());
         let mut differences = Differences::new(self.versions, live, next, self.ignored());
         if !force {
             let mut conflicts = Vec::new();

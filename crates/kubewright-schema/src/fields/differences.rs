@@ -10,6 +10,20 @@ use super::set::Set;
 use super::shape::Shape;
 use super::versions::Versions;
 
+/// Why two objects could not be compared, and at what that failed: what structured-merge-diff says (`merge/update.go`).
+#[derive(Debug, thiserror::Error)]
+#[error("failed to {doing}: {why}")]
+pub(super) struct NotCompared {
+    doing: &'static str,
+    pub(super) why: String,
+}
+
+impl NotCompared {
+    fn at(doing: &'static str) -> impl FnOnce(String) -> Self {
+        move |why| Self { doing, why }
+    }
+}
+
 /// What is different between two objects, in each version that somebody asks for.
 pub(super) struct Differences<'a> {
     versions: &'a dyn Versions,
@@ -35,7 +49,7 @@ impl<'a> Differences<'a> {
     ///
     /// # Errors
     /// As [`Difference::between`], and why an object does not fit the version.
-    pub(super) fn at(&mut self, api_version: &str) -> Result<Option<&Difference>, String> {
+    pub(super) fn at(&mut self, api_version: &str) -> Result<Option<&Difference>, NotCompared> {
         if !self.found.contains_key(api_version) {
             let difference = self.compare(api_version)?;
             self.found.insert(api_version.to_owned(), difference);
@@ -43,21 +57,25 @@ impl<'a> Differences<'a> {
         Ok(self.found.get(api_version).and_then(Option::as_ref))
     }
 
-    fn compare(&self, api_version: &str) -> Result<Option<Difference>, String> {
+    fn compare(&self, api_version: &str) -> Result<Option<Difference>, NotCompared> {
+        let not_compared = NotCompared::at("compare objects");
         let written = self.versions.written();
         let Some(version) = self.versions.get(api_version) else { return Ok(None) };
         let is_written = api_version == written.api_version();
         let difference = if is_written {
-            Difference::between(Shape::of(version), self.old, self.new)?
+            Difference::between(Shape::of(version), self.old, self.new).map_err(not_compared)?
         } else {
             let old = self.versions.convert(written, version, self.old);
             let new = self.versions.convert(written, version, self.new);
             // Custom objects are converted without a look at the schema, which they may not fit.
             let misfit = |object| misfit(Shape::of(version), object).filter(|_| version.is_custom());
-            if let Some(why) = misfit(&old).or_else(|| misfit(&new)) {
-                return Err(why);
+            let misfits = [("convert old object", &old), ("convert new object", &new)];
+            if let Some(error) =
+                misfits.into_iter().find_map(|(doing, object)| misfit(object).map(NotCompared::at(doing)))
+            {
+                return Err(error);
             }
-            Difference::between(Shape::of(version), &old, &new)?
+            Difference::between(Shape::of(version), &old, &new).map_err(not_compared)?
         };
         // What the strategy of a custom resource leaves alone is said for its own version only.
         let ignored = self.ignored.filter(|_| is_written || !version.is_custom());

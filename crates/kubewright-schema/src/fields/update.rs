@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use serde_json::Value;
 
 use super::check::misfit;
-use super::differences::Differences;
+use super::differences::{Differences, NotCompared};
 use super::managed::{Entry, Managed, Manager, Operation, is_reset};
 use super::reconcile::reconcile;
 use super::set::{Set, named};
@@ -100,9 +100,10 @@ impl Write<'_> {
     pub(super) fn updated(&self, live: &Value, new: &Value, managed: Managed) -> Result<Managed, String> {
         let mut managed = self.reconciled(managed)?;
         let mut differences = Differences::new(self.versions, live, new, self.ignored());
-        take_from_all(&mut managed, &mut differences, None)?;
+        take_from_all(&mut managed, &mut differences, None).map_err(|error| error.why)?;
         let version = self.versions.written().api_version();
-        let changed = differences.at(&version)?.map(|difference| difference.changed.difference(&SYSTEM));
+        let changed = differences.at(&version).map_err(|error| error.why)?;
+        let changed = changed.map(|difference| difference.changed.difference(&SYSTEM));
         if let Some(changed) = changed.filter(|changed| !changed.is_empty()) {
             self.give(&mut managed, changed);
         }
@@ -161,7 +162,7 @@ pub(super) fn take_from_all(
     managed: &mut Managed,
     differences: &mut Differences<'_>,
     except: Option<&Manager>,
-) -> Result<(), String> {
+) -> Result<(), NotCompared> {
     let mut kept = Vec::with_capacity(managed.entries.len() + 1);
     for mut entry in std::mem::take(&mut managed.entries) {
         if except != Some(&entry.manager) {
