@@ -93,13 +93,7 @@ impl Known {
     fn has_new_error(&self, state: &State) -> bool {
         let Some(plain) = self.expected.get(&Desired::Samples) else { return false };
         let errors = |state: &State, id: &ObjectId| -> BTreeSet<String> {
-            let status = state.get(id).and_then(|object| object["status"].as_object());
-            let is_error = |(name, value): &(&String, &Value)| {
-                let name = name.to_lowercase();
-                let says = **value == true || value.as_str().is_some_and(|text| !text.is_empty());
-                says && ["error", "fail", "invalid"].iter().any(|word| name.contains(word))
-            };
-            status.into_iter().flatten().filter(is_error).map(|(name, _)| name.clone()).collect()
+            state.get(id).map(|object| errors_in(&object["status"])).unwrap_or_default()
         };
         self.samples.iter().any(|id| !errors(state, id).is_subset(&errors(plain, id)))
     }
@@ -136,6 +130,22 @@ impl Known {
             ))
         })
     }
+}
+
+/// The places of a status that tell of an error: fields with such a name, conditions of such a type that are true, and a phase.
+fn errors_in(status: &Value) -> BTreeSet<String> {
+    let names_error = |name: &str| {
+        let name = name.to_lowercase();
+        ["error", "fail", "invalid", "degraded"].iter().any(|word| name.contains(word))
+    };
+    let says = |value: &Value| *value == true || value.as_str().is_some_and(|text| !text.is_empty());
+    let fields = status.as_object().into_iter().flatten();
+    let fields =
+        fields.filter(|(name, value)| names_error(name) && says(value)).map(|(name, _)| name.clone());
+    let conditions = status["conditions"].as_array().into_iter().flatten();
+    let conditions = conditions.filter(|one| one["status"] == "True").filter_map(|one| one["type"].as_str());
+    let phase = status["phase"].as_str().into_iter();
+    fields.chain(conditions.chain(phase).filter(|text| names_error(text)).map(str::to_owned)).collect()
 }
 
 #[cfg(test)]
@@ -188,6 +198,10 @@ mod tests {
         known.expected.insert(Desired::Samples, state(json!({"errorMessage": ""})));
         assert!(known.has_new_error(&state(json!({"errorMessage": "Invalid html."}))));
         assert!(!known.has_new_error(&state(json!({"errorMessage": "", "areWeGood": true}))));
+        let condition = |kind: &str, status: &str| json!({"conditions": [{"type": kind, "status": status}]});
+        assert!(known.has_new_error(&state(condition("InvalidSpec", "True"))));
+        assert!(!known.has_new_error(&state(condition("Degraded", "False"))));
+        assert!(known.has_new_error(&state(json!({"phase": "Failed"}))));
     }
 
     #[test]

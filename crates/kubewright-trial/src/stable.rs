@@ -40,7 +40,7 @@ const ALLOTTED: [&str; 5] = ["clusterIP", "clusterIPs", "healthCheckNodePort", "
 const TOKEN_VOLUME: &str = "kube-api-access-";
 /// What stands for a time, for a uid of an object that is not known, and for an address.
 const TIME: &str = "<time>";
-const UID: &str = "<uid>";
+pub(crate) const UID: &str = "<uid>";
 const ADDRESS: &str = "<address>";
 
 /// An object without what differs from run to run; `uid_of` says what stands for a uid.

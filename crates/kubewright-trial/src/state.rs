@@ -24,6 +24,8 @@ pub(crate) const CLAIMS: &str = "/persistentvolumeclaims";
 pub(crate) const OF_CLUSTER: &str = "<made by the cluster>";
 /// Stands behind a number that is a resource version of one of the samples.
 const VERSION: &str = "<resourceVersion>";
+/// Stands, with the object, for the uid of one that went and came again.
+const EARLIER: &str = "<uid of an earlier ";
 /// What a claim asks for.
 const STORAGE: &str = "/spec/resources/requests/storage";
 
@@ -73,7 +75,7 @@ pub fn state(writes: &[Write], samples: &[ObjectId]) -> State {
         Some(
             (write.object["metadata"]["uid"] == *uid)
                 .then_some(*id)
-                .map_or_else(|| format!("<uid of an earlier {id}>"), |id| format!("<uid of {id}>")),
+                .map_or_else(|| format!("{EARLIER}{id}>"), |id| format!("<uid of {id}>")),
         )
     };
     let there = last
@@ -117,7 +119,7 @@ fn relate_generations(value: &mut Value, generation: Option<i64>) {
     match value {
         Value::Object(fields) => {
             for (name, field) in fields {
-                match field.as_i64().filter(|_| name == "observedGeneration") {
+                match generation_of(field).filter(|_| name == "observedGeneration") {
                     Some(observed) if observed == generation => *field = "<current>".into(),
                     Some(_) => *field = "<not current>".into(),
                     None => relate_generations(field, Some(generation)),
@@ -129,6 +131,11 @@ fn relate_generations(value: &mut Value, generation: Option<i64>) {
     }
 }
 
+/// A generation: a number, which some kinds write as a text.
+pub(crate) fn generation_of(value: &Value) -> Option<i64> {
+    value.as_i64().or_else(|| value.as_str()?.parse().ok())
+}
+
 /// Marks the texts that are resource versions of samples, which some programs write into labels, annotations and statuses: which number
 /// it is says nothing.
 fn mark_versions(value: &mut Value, versions: &BTreeSet<&str>) {
@@ -138,6 +145,15 @@ fn mark_versions(value: &mut Value, versions: &BTreeSet<&str>) {
         Value::Object(fields) => fields.values_mut().for_each(|field| mark_versions(field, versions)),
         _ => {}
     }
+}
+
+/// Whether two values stand for uids of which one is not known: that of what was there before the story, and was not written in it.
+fn are_uids(one: &Value, other: &Value) -> bool {
+    let is_unknown = |value: &Value| value == stable::UID;
+    let is_known = |value: &Value| value.as_str().is_some_and(|text| text.starts_with("<uid of "));
+    let is_earlier = |value: &Value| value.as_str().is_some_and(|text| text.starts_with(EARLIER));
+    let is_one = |one: &Value, other: &Value| is_unknown(one) && is_known(other) && !is_earlier(other);
+    is_one(one, other) || is_one(other, one)
 }
 
 /// Whether two values are resource versions of samples, each in its own story; or one of them is, and the other the same number.
@@ -388,7 +404,11 @@ fn compare(one: &Value, other: &Value, path: &str, found: &mut Found<'_>) {
                 compare(one, other, &format!("{path}/{place}"), found);
             }
         }
-        _ if one != other && !is_same_amount(one, other) && !are_versions(one, other) => {
+        _ if one != other
+            && !is_same_amount(one, other)
+            && !are_versions(one, other)
+            && !are_uids(one, other) =>
+        {
             found(path, Some(one), Some(other));
         }
         _ => {}
@@ -448,6 +468,22 @@ mod tests {
         assert_eq!(differ(&noted("240", "240"), &noted("311", "311")), 0);
         assert_eq!(differ(&noted("240", "240"), &noted("311", "240")), 0, "the same number");
         assert_eq!(differ(&noted("240", "240"), &noted("311", "3")), 1);
+    }
+
+    #[test]
+    fn a_generation_may_be_a_text() {
+        let mut object = json!({"status": {"observedGeneration": "2"}});
+        relate_generations(&mut object, Some(2));
+        assert_eq!(object["status"]["observedGeneration"], "<current>");
+    }
+
+    #[test]
+    fn a_uid_that_is_known_in_one_story_alone_is_the_same() {
+        let of = |uid: &str| State::from([(ObjectId::new("/endpoints", "a"), json!({"uid": uid}))]);
+        let differ = |one: &str, other: &str| differences(&of(one), &of(other), &Volatile::default()).len();
+        assert_eq!(differ("<uid>", "<uid of nodes node-0>"), 0);
+        assert_eq!(differ("<uid>", "<uid of an earlier nodes node-0>"), 1);
+        assert_eq!(differ("<uid of pods a>", "<uid of nodes node-0>"), 1);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::{Scene, timeline::changed};
 use crate::{
     finding::{Check, Finding},
     plan::Act,
-    state::{CLAIMS, is_ready},
+    state::{CLAIMS, generation_of, is_ready},
     story::{Did, ObjectId, Rest, Who, Write, is_upkeep},
 };
 
@@ -61,8 +61,9 @@ fn ahead(scene: &Scene<'_>) -> Option<Finding> {
     for write in work(scene).filter(|write| write.by == Who::Program) {
         let is_sample = scene.known.samples.contains(&write.id);
         if is_sample {
-            let generation = &write.object["metadata"]["generation"];
-            let is_ready = is_ready(&write.object["status"], |observed| observed == generation);
+            let generation = generation_of(&write.object["metadata"]["generation"]);
+            let is_ready =
+                is_ready(&write.object["status"], |observed| generation_of(observed) == generation);
             claim = is_ready.then(|| claim.unwrap_or(write));
         } else if let (Some(claim), Did::Create) = (claim, write.did)
             && is_made_for(scene, write, claim)
