@@ -64,8 +64,10 @@ pub(crate) fn run_and_read(command: &mut Command, mut line: impl FnMut(&str)) ->
             .with_context(|| format!("cannot run {}", shown(command)))?;
         let output = child.stdout.take().context("the output is piped")?;
         let mut out = io::stdout();
-        for text in BufReader::new(output).lines() {
+        for text in BufReader::new(output).split(b'\n') {
+            // What a program prints of others need not be a text.
             let text = text?;
+            let text = String::from_utf8_lossy(&text);
             writeln!(out, "{text}")?;
             line(&text);
         }

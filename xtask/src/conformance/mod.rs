@@ -6,6 +6,7 @@
 //! `conformance/results.tsv`, from which the page is made: a class or a test that is run alone leaves the others as they were.
 
 mod classes;
+mod images;
 mod page;
 mod programs;
 mod results;
@@ -30,7 +31,7 @@ pub(crate) const RELEASE: &str = "1.36.3";
 /// What `cargo xtask conformance` takes.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The classes to run, in letters: A, S, P, X. P and X need --image-store
+    /// The classes to run, in letters: A, S, P, X
     #[arg(long, default_value = "AS", value_name = "LETTERS")]
     classes: String,
     /// Only tests whose names have this text
@@ -48,10 +49,10 @@ pub(crate) struct Options {
     /// The kubewright that is tested; without, a release build
     #[arg(long, value_name = "FILE")]
     kubewright: Option<PathBuf>,
-    /// A store with the images that the tests ask for (kubewright image load --image-store DIR), for P and X
+    /// A store with the images that the tests of P and X ask for; without, they are made of what packages have
     #[arg(long, value_name = "DIR")]
     image_store: Option<PathBuf>,
-    /// How many tests of a class run at a time; those of P and X share their ports, and run one after the other
+    /// How many tests of a class run at a time
     #[arg(long, default_value_t = 4, value_name = "NUMBER")]
     procs: u16,
     /// Leave docs/conformance.md and the results as they are
@@ -76,6 +77,12 @@ pub(crate) fn conformance(options: &Options) -> Result<()> {
     let mut suites = Vec::new();
     let programs = Programs::of(options.e2e_bin.as_deref())?;
     let kubewright = kubewright(options)?;
+    let image_store = match &options.image_store {
+        None if chosen.iter().any(|class| class.needs_programs()) => {
+            Some(images::store(&programs, &kubewright, &target().join("conformance/images"))?)
+        }
+        given => given.clone(),
+    };
     for class in chosen {
         let names: Vec<String> = tests
             .iter()
@@ -91,10 +98,10 @@ pub(crate) fn conformance(options: &Options) -> Result<()> {
         suites.push(Suite {
             class,
             names,
-            procs: if class.needs_programs() { 1 } else { options.procs },
+            procs: options.procs,
             kubewright: kubewright.clone(),
             programs: programs.clone(),
-            image_store: options.image_store.clone(),
+            image_store: image_store.clone(),
             folder: target().join("conformance").join(class.letter()),
         });
     }
@@ -131,9 +138,6 @@ fn chosen(options: &Options) -> Result<Vec<Class>> {
     for letter in options.classes.chars() {
         let class = Class::of(letter)
             .with_context(|| format!("class {letter:?} is not known: there are A, S, P and X"))?;
-        if class.needs_programs() && options.image_store.is_none() {
-            bail!("class {letter} needs programs in its pods: give --image-store a store with their images");
-        }
         if !chosen.contains(&class) {
             chosen.push(class);
         }

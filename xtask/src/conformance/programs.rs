@@ -17,6 +17,28 @@ use crate::{
 };
 
 const NAMES: [&str; 3] = ["e2e.test", "ginkgo", "kubectl"];
+/// What runs in pods: built for the images, if there is a need for them.
+const IN_PODS: [(&str, &str); 2] = [
+    ("agnhost", "k8s.io/kubernetes/test/images/agnhost"),
+    ("nnp", "k8s.io/kubernetes/test/images/nonewprivs"),
+];
+/// What a Go program of a pod does that listens on all addresses: it takes the pod's, as pods share the network.
+const LISTENING: [(&str, &str); 2] = [
+    (
+        "tcpsock_posix.go",
+        "func (sl *sysListener) listenTCPProto(ctx context.Context, laddr *TCPAddr, proto int) (*TCPListener, error) {\n",
+    ),
+    (
+        "udpsock_posix.go",
+        "func (sl *sysListener) listenUDP(ctx context.Context, laddr *UDPAddr) (*UDPConn, error) {\n",
+    ),
+];
+const OF_POD: &str = "	if address, ok := syscall.Getenv(\"KUBEWRIGHT_POD_ADDRESS\"); ok && (len(laddr.IP) == 0 || laddr.IP.IsUnspecified()) {
+		pod := *laddr
+		pod.IP = ParseIP(address)
+		laddr = &pod
+	}
+";
 
 /// A folder with all of them.
 #[derive(Clone, Debug)]
@@ -39,20 +61,61 @@ impl Programs {
         self.0.join(name)
     }
 
+    /// The names of all images that the tests ask for.
+    ///
+    /// # Errors
+    /// When the tests cannot be asked.
+    pub(super) fn images(&self) -> Result<Vec<String>> {
+        let output = Command::new(self.path("e2e.test")).arg("--list-images").output()?;
+        Ok(String::from_utf8(output.stdout)?.lines().map(str::to_owned).collect())
+    }
+
+    /// What runs in pods, which is built unless it is there.
+    ///
+    /// # Errors
+    /// When there is no Go, or it cannot build it.
+    pub(super) fn in_pods() -> Result<Self> {
+        let programs = Self(folder().join("bin"));
+        if IN_PODS.iter().all(|(name, _)| programs.path(name).is_file()) {
+            return Ok(programs);
+        }
+        let go = find("go").context("there is no Go to build the programs of the images with")?;
+        let module = module(&go)?;
+        let overlay = overlay(&go, &module)?;
+        for (name, package) in IN_PODS {
+            let mut build = in_module(&go, &module);
+            build.args([
+                "build",
+                "-trimpath",
+                "-buildvcs=false",
+                "-mod=mod",
+                "-ldflags",
+                "-s -w",
+                "-overlay",
+            ]);
+            run(build.arg(&overlay).arg("-o").arg(programs.path(name)).arg(package))?;
+        }
+        Ok(programs)
+    }
+
+    /// The folder with the sources of Kubernetes.
+    ///
+    /// # Errors
+    /// When there is no Go, or it cannot fetch them.
+    pub(super) fn sources() -> Result<PathBuf> {
+        let go = find("go").context("there is no Go to fetch the sources of Kubernetes with")?;
+        let said = downloaded(&go, &module(&go)?)?;
+        Ok(PathBuf::from(said["Dir"].as_str().context("go mod download names no folder")?))
+    }
+
     fn built() -> Result<Self> {
-        let folder = tools().join(format!("conformance-{RELEASE}"));
-        let programs = Self(folder.join("bin"));
+        let programs = Self(folder().join("bin"));
         if NAMES.iter().all(|name| programs.path(name).is_file()) {
             return Ok(programs);
         }
         let go = find("go").context("there is no Go to build the conformance tests with")?;
-        let module = folder.join("module");
-        fs::create_dir_all(&module)?;
+        let module = module(&go)?;
         fs::create_dir_all(&programs.0)?;
-        let manifest = module.join("go.mod");
-        if !manifest.is_file() {
-            fs::write(&manifest, go_mod(&staging(&go, &module)?))?;
-        }
         for (name, verb, package) in [
             ("ginkgo", &["build"][..], "github.com/onsi/ginkgo/v2/ginkgo"),
             ("kubectl", &["build"], "k8s.io/kubernetes/cmd/kubectl"),
@@ -66,6 +129,42 @@ impl Programs {
     }
 }
 
+/// Where they are built.
+fn folder() -> PathBuf {
+    tools().join(format!("conformance-{RELEASE}"))
+}
+
+/// A module that depends on Kubernetes of the release.
+fn module(go: &Path) -> Result<PathBuf> {
+    let module = folder().join("module");
+    fs::create_dir_all(&module)?;
+    let manifest = module.join("go.mod");
+    if !manifest.is_file() {
+        fs::write(&manifest, go_mod(&staging(go, &module)?))?;
+    }
+    Ok(module)
+}
+
+/// Which files of Go's own `net` are others for programs of pods (`go build -overlay`).
+fn overlay(go: &Path, module: &Path) -> Result<PathBuf> {
+    let root = in_module(go, module).args(["env", "GOROOT"]).output()?;
+    let net = Path::new(String::from_utf8(root.stdout)?.trim()).join("src/net");
+    let mut replaced = serde_json::Map::new();
+    for (file, function) in LISTENING {
+        let text = fs::read_to_string(net.join(file))?;
+        if !text.contains(function) {
+            bail!("{} of this Go listens in another way", net.join(file).display());
+        }
+        // The name says that it is no part of the module.
+        let changed = module.join(format!("{file}.txt"));
+        fs::write(&changed, text.replacen(function, &format!("{function}{OF_POD}"), 1))?;
+        replaced.insert(net.join(file).display().to_string(), changed.display().to_string().into());
+    }
+    let overlay = module.join("overlay.json");
+    fs::write(&overlay, serde_json::json!({ "Replace": replaced }).to_string())?;
+    Ok(overlay)
+}
+
 fn in_module(go: &Path, module: &Path) -> Command {
     let mut command = Command::new(go);
     command.current_dir(module).env("CGO_ENABLED", "0").env("GOWORK", "off").env("GOFLAGS", "");
@@ -74,12 +173,16 @@ fn in_module(go: &Path, module: &Path) -> Command {
 
 /// The modules that Kubernetes publishes of its own parts, which its manifest has as version 0.0.0.
 fn staging(go: &Path, module: &Path) -> Result<Vec<String>> {
+    let said = downloaded(go, module)?;
+    let manifest = said["GoMod"].as_str().with_context(|| format!("go mod download: {said}"))?;
+    Ok(staging_of(&fs::read_to_string(manifest)?))
+}
+
+/// What Go says of the sources of the release, which it fetches if it has to.
+fn downloaded(go: &Path, module: &Path) -> Result<Value> {
     let wanted = format!("k8s.io/kubernetes@v{RELEASE}");
     let output = in_module(go, module).args(["mod", "download", "-json", &wanted]).output()?;
-    let said: Value =
-        serde_json::from_slice(&output.stdout).with_context(|| format!("go mod download {wanted}"))?;
-    let manifest = said["GoMod"].as_str().with_context(|| format!("go mod download {wanted}: {said}"))?;
-    Ok(staging_of(&fs::read_to_string(manifest)?))
+    serde_json::from_slice(&output.stdout).with_context(|| format!("go mod download {wanted}"))
 }
 
 fn staging_of(manifest: &str) -> Vec<String> {

@@ -100,7 +100,6 @@ impl Suite {
             "--allowed-not-ready-nodes=-1",
             "--minStartupPods=-1",
             &format!("--num-nodes={nodes}"),
-            "-e2e-verify-service-account=false",
             "--dump-logs-on-failure=false",
             "--disable-log-dump",
             &format!("--kubectl-path={}", self.programs.path("kubectl").display()),

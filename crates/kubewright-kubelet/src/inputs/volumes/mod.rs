@@ -1,13 +1,14 @@
 //! The volumes of a pod: what they hold ([`plan`], pure) and how that gets onto this machine ([`write()`]).
 //!
-//! What is not as on a real node: `emptyDir` with `medium: Memory` is a folder like any other; nobody is evicted for a
-//! `sizeLimit`; a claim's volume is a folder of this machine, of any size, and stays in [`Node::folder`](super::Node) when the
+//! What is not as on a real node: `emptyDir` with `medium: Memory` is a folder like any other unless root runs the node; nobody is
+//! evicted for a `sizeLimit`; a claim's volume is a folder of this machine, of any size, and stays in [`Node::folder`](super::Node) when the
 //! PersistentVolume is gone. What is not supported (`nfs`, `csi`, block devices, `clusterTrustBundle`, `podCertificate`, ...)
 //! is an error that says so.
 
 mod atomic;
 mod claim;
 mod error;
+mod memory;
 mod nested;
 mod ownership;
 mod payload;
@@ -48,6 +49,8 @@ enum Content {
     Files { folder: PathBuf, payload: Payload, mount_points: Vec<PathBuf> },
     /// A folder that is gone with the pod.
     Scratch { folder: PathBuf },
+    /// The same in memory, of at most so many bytes.
+    Memory { folder: PathBuf, most: Option<u64> },
     /// A folder that outlives the pod.
     Lasting { folder: PathBuf },
     /// Files of this machine, with what they have to be (`hostPath.type`).
@@ -61,9 +64,10 @@ impl Planned {
     #[must_use]
     pub fn source(&self) -> &Path {
         match &self.content {
-            Content::Files { folder, .. } | Content::Scratch { folder } | Content::Lasting { folder } => {
-                folder
-            }
+            Content::Files { folder, .. }
+            | Content::Scratch { folder }
+            | Content::Memory { folder, .. }
+            | Content::Lasting { folder } => folder,
             Content::Host { path, .. } => path,
             Content::Image { root } => root,
         }

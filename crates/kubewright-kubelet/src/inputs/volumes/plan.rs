@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::core::v1::{HostPathVolumeSource, Pod, PodSpec, Volume};
 
+use kubewright_meta::quantity::Quantity;
+
 use super::{Content, Payload, Plan, Planned, VolumeError, claim, nested};
 use crate::inputs::fetched::Fetched;
 use crate::inputs::needs::{self, used_volumes};
@@ -49,8 +51,17 @@ fn of_volume(
         files("downward-api", Payload::of_downward_api(source, pod, place))
     } else if let Some(source) = &volume.projected {
         files("projected", Payload::of_projected(source, pod, fetched, place))
-    } else if volume.empty_dir.is_some() {
-        Ok(Planned { content: Content::Scratch { folder: folder("empty-dir") }, read_only: false })
+    } else if let Some(source) = &volume.empty_dir {
+        let folder = folder("empty-dir");
+        let content = match source.medium.as_deref() {
+            Some("Memory") => {
+                let limit = source.size_limit.as_ref().and_then(|limit| Quantity::parse(&limit.0));
+                let most = limit.and_then(|limit| u64::try_from(limit.whole()).ok()).filter(|most| *most > 0);
+                Content::Memory { folder, most }
+            }
+            _ => Content::Scratch { folder },
+        };
+        Ok(Planned { content, read_only: false })
     } else if let Some(source) = &volume.host_path {
         host(source, place).map_err(set_up)
     } else if let Some(source) = &volume.image {

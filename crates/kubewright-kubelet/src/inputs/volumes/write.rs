@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 
-use super::{Change, Content, Planned, VolumeError, atomic, ownership};
+use super::{Change, Content, Planned, VolumeError, atomic, memory, ownership};
 use crate::files::{self, Held, Links, Missing};
 use crate::inputs::place::Node;
 
@@ -29,15 +29,20 @@ pub fn write(name: &str, planned: &Planned, pod: &Pod, now: Timestamp) -> Result
             .and_then(|_| make_points(folder, mount_points))
             .map_err(|error| format!("{}: {error}", folder.display()))
             .and_then(|()| atomic::write(folder, payload, now, || give(folder, true))),
-        Content::Scratch { folder } | Content::Lasting { folder } => open_folder(folder)
-            .and_then(|change| {
-                let is_lasting = matches!(planned.content, Content::Lasting { .. });
-                if change == Change::Written || is_lasting {
-                    give(folder, planned.read_only)?;
-                }
-                Ok(change)
-            })
-            .map_err(|error| format!("{}: {error}", folder.display())),
+        Content::Scratch { folder } | Content::Memory { folder, .. } | Content::Lasting { folder } => {
+            open_folder(folder)
+                .and_then(|change| {
+                    if let Content::Memory { most, .. } = planned.content {
+                        memory::provide(folder, most)?;
+                    }
+                    let is_lasting = matches!(planned.content, Content::Lasting { .. });
+                    if change == Change::Written || is_lasting {
+                        give(folder, planned.read_only)?;
+                    }
+                    Ok(change)
+                })
+                .map_err(|error| format!("{}: {error}", folder.display()))
+        }
         Content::Host { path, kind } => check(path, kind).map(|()| Change::None),
         Content::Image { .. } => Ok(Change::None),
     };
@@ -50,7 +55,9 @@ pub fn write(name: &str, planned: &Planned, pod: &Pod, now: Timestamp) -> Result
 /// # Errors
 /// The file system refuses.
 pub fn remove(node: &Node, pod: &Pod) -> io::Result<()> {
-    files::remove(&node.pod_folder(pod))
+    let folder = node.pod_folder(pod);
+    memory::end_all(&folder.join("volumes/kubernetes.io~empty-dir"))?;
+    files::remove(&folder)
 }
 
 /// A folder that everybody may write to, whatever this process' `umask` (`emptyDir.setupDir`).
