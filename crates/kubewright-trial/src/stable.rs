@@ -163,7 +163,8 @@ pub fn rename_generated(objects: &mut [(String, Value)]) {
     let mut by_prefix: BTreeMap<(String, String, String), Vec<usize>> = BTreeMap::new();
     for (place, (collection, object)) in objects.iter().enumerate() {
         let prefix = text(object, "generateName");
-        if !prefix.is_empty() && text(object, "name").starts_with(&prefix) {
+        // Pods of StatefulSets have a prefix, too, and their ordinals behind it.
+        if !prefix.is_empty() && text(object, "name").strip_prefix(&prefix).is_some_and(is_made_up) {
             let kept = (collection.clone(), text(object, "namespace"), prefix);
             by_prefix.entry(kept).or_default().push(place);
         }
@@ -178,6 +179,11 @@ pub fn rename_generated(objects: &mut [(String, Value)]) {
             objects[place].1["metadata"]["name"] = format!("{prefix}{}", number + 1).into();
         }
     }
+}
+
+/// Whether the server makes up such ends of names (`k8s.io/apimachinery/pkg/util/rand`).
+fn is_made_up(end: &str) -> bool {
+    end.len() == 5 && end.chars().all(|letter| "bcdfghjklmnpqrstvwxz2456789".contains(letter))
 }
 
 #[cfg(test)]
@@ -235,8 +241,10 @@ mod tests {
             pods.sort_by_key(|(_, pod)| pod["metadata"]["name"].to_string());
             pods
         };
-        let (one, other) =
-            (named(vec![pod("p-x7", "b"), pod("p-k2", "a")]), named(vec![pod("p-a", "a"), pod("p-z", "b")]));
+        let (one, other) = (
+            named(vec![pod("p-x7bcd", "b"), pod("p-k2bcd", "a")]),
+            named(vec![pod("p-4bcdf", "a"), pod("p-zbcdf", "b")]),
+        );
         assert_eq!(one, other);
         assert_eq!((&one[0].1["metadata"]["name"], &one[0].1["spec"]["image"]), (&json!("p-1"), &json!("a")));
     }

@@ -38,7 +38,7 @@ pub type State = BTreeMap<ObjectId, Value>;
 pub fn state(writes: &[Write], samples: &[ObjectId]) -> State {
     let mut last: BTreeMap<&ObjectId, &Write> = BTreeMap::new();
     let mut uids: BTreeMap<&str, &ObjectId> = BTreeMap::new();
-    let (mut theirs, mut reported, mut leaving) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let (mut theirs, mut reported) = (BTreeSet::new(), BTreeSet::new());
     let versions: BTreeSet<&str> = writes
         .iter()
         .filter(|write| samples.contains(&write.id))
@@ -49,18 +49,13 @@ pub fn state(writes: &[Write], samples: &[ObjectId]) -> State {
         if let Some(uid) = write.object["metadata"]["uid"].as_str() {
             uids.insert(uid, &write.id);
         }
-        if write.by != Who::Program && write.did == Did::Create && leaving.contains(&write.id) {
-            // What the program has deleted, and somebody else has made again, is that one's.
+        if write.by != Who::Program && write.did == Did::Create {
+            // What somebody else has made again is that one's, whoever deleted what was there before.
             theirs.remove(&write.id);
             reported.remove(&write.id);
         }
         if write.by == Who::Program && !crate::story::is_upkeep(&write.id.collection) {
             theirs.insert(&write.id);
-            if write.did == Did::Delete || write.object["metadata"]["deletionTimestamp"].is_string() {
-                leaving.insert(&write.id);
-            } else {
-                leaving.remove(&write.id);
-            }
             if write.subresource == "status" {
                 reported.insert(&write.id);
             }
@@ -88,6 +83,7 @@ pub fn state(writes: &[Write], samples: &[ObjectId]) -> State {
             let mut object = stable::without_volatile(&write.object, has_status, &current);
             relate_generations(&mut object, write.object["metadata"]["generation"].as_i64());
             sort_conditions(&mut object);
+            sort_maps(&mut object);
             remove_additions(&mut object);
             mark_versions(&mut object, &versions);
             if is_sample {
@@ -239,6 +235,40 @@ pub(crate) fn is_ready(status: &Value, is_current: impl Fn(&Value) -> bool) -> b
 fn sort_conditions(object: &mut Value) {
     if let Some(conditions) = object.pointer_mut("/status/conditions").and_then(Value::as_array_mut) {
         conditions.sort_by_key(|condition| condition["type"].to_string());
+    }
+}
+
+/// Lists that the API calls maps or sets (`x-kubernetes-list-type`), and by what their items are known.
+const MAPS: [(&str, &[&str]); 8] = [
+    ("ports", &["port", "containerPort", "protocol"]),
+    ("volumes", &["name"]),
+    ("volumeMounts", &["mountPath"]),
+    ("imagePullSecrets", &["name"]),
+    ("ownerReferences", &["kind", "name"]),
+    ("hostAliases", &["ip"]),
+    ("topologySpreadConstraints", &["topologyKey", "whenUnsatisfiable"]),
+    ("finalizers", &[]),
+];
+
+/// Sorts the lists whose order says nothing: some programs make them of maps of theirs.
+fn sort_maps(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                if let (Some((_, keys)), Some(items)) =
+                    (MAPS.iter().find(|(known, _)| known == name), field.as_array_mut())
+                {
+                    let key = |item: &Value| match keys {
+                        [] => item.to_string(),
+                        keys => keys.iter().map(|key| format!("{:>9} ", item[*key].to_string())).collect(),
+                    };
+                    items.sort_by_cached_key(key);
+                }
+                sort_maps(field);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(sort_maps),
+        _ => {}
     }
 }
 
@@ -468,6 +498,18 @@ mod tests {
         assert_eq!(differ(&noted("240", "240"), &noted("311", "311")), 0);
         assert_eq!(differ(&noted("240", "240"), &noted("311", "240")), 0, "the same number");
         assert_eq!(differ(&noted("240", "240"), &noted("311", "3")), 1);
+    }
+
+    #[test]
+    fn the_order_of_lists_that_are_maps_says_nothing() {
+        let of = |ports: Value| {
+            let more = json!({"spec": {"ports": ports, "args": ["b", "a"]}});
+            state(&[write("a/a", Did::Create, Who::Program, map("a", "1", &more))], &[])
+        };
+        let differ = |one: Value, other: Value| differences(&of(one), &of(other), &Volatile::default()).len();
+        let (http, amqp) = (json!({"port": 80, "name": "http"}), json!({"port": 5672, "name": "amqp"}));
+        assert_eq!(differ(json!([http, amqp]), json!([amqp, http])), 0);
+        assert_eq!(differ(json!([http, amqp]), json!([{"port": 80, "name": "web"}, amqp])), 1);
     }
 
     #[test]

@@ -104,7 +104,15 @@ pub(super) fn is_hash(one: &Difference) -> bool {
 /// Whether a text is the same with the names that others had in their place.
 fn is_renamed(one: &Difference, followed: &[(ObjectId, ObjectId)]) -> bool {
     let (Some(expected), Some(reached)) = (&one.expected, &one.reached) else { return false };
-    followed.iter().any(|(old, new)| reached.replace(new.name(), old.name()) == *expected)
+    let is_number = |text: &str, id: &ObjectId| {
+        let said = text.trim_matches('"').parse::<u64>().ok();
+        said.is_some() && said == numbered(id.name()).map(|(_, number)| number)
+    };
+    followed.iter().any(|(old, new)| {
+        // The whole name, or its number alone.
+        reached.replace(new.name(), old.name()) == *expected
+            || is_number(expected, old) && is_number(reached, new)
+    })
 }
 
 #[cfg(test)]
@@ -134,6 +142,9 @@ mod tests {
         assert_eq!(left(&[("web-1", of("web-1", 9))], &[("web-2", of("web-2", 9))]), [""; 0]);
         let told = left(&[("web-1", of("web-1", 9))], &[("web-2", of("web-2", 3))]);
         assert_eq!(told, ["requests.g a/web-1: /spec/days is 3, not 9"]);
+        let labelled = |version: &str| json!({"metadata": {"labels": {"version": version}}});
+        assert_eq!(left(&[("web.v1", labelled("1"))], &[("web.v2", labelled("2"))]), [""; 0]);
+        assert_eq!(left(&[("web.v1", labelled("1"))], &[("web.v2", labelled("3"))]).len(), 1);
         let told = left(&[("web-2", of("x", 9))], &[("web-1", of("x", 9))]);
         assert_eq!(told.len(), 2, "an earlier one: {told:?}");
         assert_eq!(left(&[("web1", of("x", 9))], &[("web2", of("x", 9))]).len(), 2, "a name, and no number");

@@ -1,8 +1,10 @@
 //! What the operator came to.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
-use super::{Scene, derived};
+use super::{Scene, derived, writes};
 use crate::{
     change::ENTRY,
     finding::{Check, Finding},
@@ -179,6 +181,10 @@ fn differing(scene: &Scene<'_>) -> Vec<Finding> {
         })
     };
     all.retain(|one| !changed_before(one));
+    // So has what is deleted because of an old state.
+    let deleted: BTreeSet<&ObjectId> = writes::deleted_by_mistake(scene).map(|write| &write.id).collect();
+    let is_deletion = |one: &Difference| one.field.is_empty() || one.field == "/metadata/deletionTimestamp";
+    all.retain(|one| !(is_deletion(one) && deleted.contains(&one.id)));
     match scene.step.meddling() {
         Act::DeleteObject(id) => {
             if let Some(place) = all.iter().position(|one| one.id == *id && one.field.is_empty()) {
@@ -235,6 +241,13 @@ fn explanation(scene: &Scene<'_>, expected: &State, all: &[Difference]) -> Optio
         |request: &&Request| request.goes_to_pod() && request.code.is_none_or(|code| code >= 400);
     if let Some(request) = so_far.filter(|_| all.iter().all(is_mark)).find(is_unanswered) {
         return Some(format!("it asks pods, and those are simulated: {} was refused", request.text()));
+    }
+    let is_reason = |one: &Difference| {
+        one.field.starts_with("/status/conditions/")
+            && ["/reason", "/message"].iter().any(|end| one.field.ends_with(end))
+    };
+    if all.iter().all(is_reason) {
+        return Some("conditions say how they came to be what they are, and that is the same".to_owned());
     }
     let is_change = matches!(scene.story.plan.steps.first().map(|step| &step.act), Some(Act::Create(None)));
     if is_change && all.iter().all(|one| derived::is_earlier_version(one, expected)) {

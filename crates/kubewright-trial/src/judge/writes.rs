@@ -170,8 +170,26 @@ fn undone(scene: &Scene<'_>) -> Option<Finding> {
 /// A program that starts anew at rest, and reads an old state first, deletes what is wanted. Where the old state is another spec, that
 /// it deletes what was not wanted then is no wonder, and is told only of what cannot be made anew as it was: what has data.
 fn misled(scene: &Scene<'_>) -> Option<Finding> {
-    let Act::RestartInThePast(step) = scene.step.act else { return None };
-    let is_of_deletion = scene.story.plan.steps.get(step).is_some_and(|step| step.act == Act::DeleteSamples);
+    let found = deleted_by_mistake(scene).next()?;
+    Some(Finding {
+        check: Check::OldState,
+        subject: found.id.resource(),
+        message: format!(
+            "{} is wanted, and is deleted by the program, which was started again and read an old state",
+            found.id
+        ),
+        differences: Vec::new(),
+        timeline: scene.timeline(),
+    })
+}
+
+/// The program's writes that delete what is wanted, in a step in which it reads an old state.
+pub(super) fn deleted_by_mistake<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = &'a Write> {
+    let past = match scene.step.act {
+        Act::RestartInThePast(step) => scene.story.plan.steps.get(step),
+        _ => None,
+    };
+    let is_of_deletion = past.is_some_and(|step| step.act == Act::DeleteSamples);
     let has_data = |id: &ObjectId| {
         matches!(&*id.collection, CLAIMS | "apps/statefulsets") || scene.known.volatile.is_in(id)
     };
@@ -184,20 +202,11 @@ fn misled(scene: &Scene<'_>) -> Option<Finding> {
     let deletes = |write: &&Write| {
         write.did == Did::Delete || write.object["metadata"]["deletionTimestamp"].is_string()
     };
-    let found = work(scene)
+    work(scene)
+        .filter(move |_| past.is_some())
         .filter(|write| write.by == Who::Program && !scene.known.samples.contains(&write.id))
         .filter(deletes)
-        .find(|write| (is_of_deletion || has_data(&write.id)) && was_there(&write.id))?;
-    Some(Finding {
-        check: Check::OldState,
-        subject: found.id.resource(),
-        message: format!(
-            "{} is wanted, and is deleted by the program, which was started again and read an old state",
-            found.id
-        ),
-        differences: Vec::new(),
-        timeline: scene.timeline(),
-    })
+        .filter(move |write| (is_of_deletion || has_data(&write.id)) && was_there(&write.id))
 }
 
 #[cfg(test)]
