@@ -60,6 +60,7 @@ impl Known {
             let is_refused = |request: &Request| request.writes() && matches!(request.code, Some(400 | 422));
             let is_fulfilled = self.is_as_ready(&passed.state)
                 && !self.has_new_error(&passed.state)
+                && !self.has_lost_condition(&passed.state)
                 && !story.requests_in(passed).any(is_refused);
             if matches!(step.desired, Desired::Changed(_)) && !is_fulfilled {
                 self.unfulfilled.insert(step.desired.clone());
@@ -96,6 +97,17 @@ impl Known {
             state.get(id).map(|object| errors_in(&object["status"])).unwrap_or_default()
         };
         self.samples.iter().any(|id| !errors(state, id).is_subset(&errors(plain, id)))
+    }
+
+    /// Whether a condition of a sample that is true where nothing is changed is false: what was asked for is not done, and that is said.
+    fn has_lost_condition(&self, state: &State) -> bool {
+        let Some(plain) = self.expected.get(&Desired::Samples) else { return false };
+        let with = |state: &State, id: &ObjectId, status: &str| -> BTreeSet<String> {
+            let conditions = state.get(id).and_then(|object| object["status"]["conditions"].as_array());
+            let of_status = conditions.into_iter().flatten().filter(|one| one["status"] == status);
+            of_status.filter_map(|one| one["type"].as_str()).map(str::to_owned).collect()
+        };
+        self.samples.iter().any(|id| !with(state, id, "False").is_disjoint(&with(plain, id, "True")))
     }
 
     /// Whether a state is what is expected of what is desired; so, too, where nothing is.
@@ -202,6 +214,10 @@ mod tests {
         assert!(known.has_new_error(&state(condition("InvalidSpec", "True"))));
         assert!(!known.has_new_error(&state(condition("Degraded", "False"))));
         assert!(known.has_new_error(&state(json!({"phase": "Failed"}))));
+        let mut known = known;
+        known.expected.insert(Desired::Samples, state(condition("Scheduled", "True")));
+        assert!(known.has_lost_condition(&state(condition("Scheduled", "False"))));
+        assert!(!known.has_lost_condition(&state(condition("Scheduled", "True"))));
     }
 
     #[test]

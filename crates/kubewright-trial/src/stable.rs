@@ -59,8 +59,9 @@ pub fn without_volatile(object: &Value, has_status: bool, uid_of: &dyn Fn(&str) 
     match object["kind"].as_str() {
         Some("Service") => without_allotted(&mut object["spec"]),
         Some("PersistentVolumeClaim") => {
-            let annotations = object["metadata"]["annotations"].as_object_mut();
-            annotations.map(|all| all.retain(|name, _| !OF_VOLUMES.iter().any(|own| name.starts_with(own))));
+            if let Some(annotations) = object["metadata"]["annotations"].as_object_mut() {
+                annotations.retain(|name, _| !OF_VOLUMES.iter().any(|own| name.starts_with(own)));
+            }
             drop(object["spec"].as_object_mut().map(|spec| spec.remove("volumeName")));
         }
         Some("Pod") => {

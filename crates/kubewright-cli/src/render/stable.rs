@@ -149,8 +149,8 @@ mod tests {
         };
         let wanted =
             [("pods/p-1", "a"), ("pods/p-2", "b")].map(|(title, image)| (title.to_owned(), image.to_owned()));
-        assert_eq!(names(&[pod("p-x7", "b"), pod("p-k2", "a")]), wanted);
-        assert_eq!(names(&[pod("p-a1", "a"), pod("p-z9", "b")]), wanted);
+        assert_eq!(names(&[pod("p-x7bcd", "b"), pod("p-k2bcd", "a")]), wanted);
+        assert_eq!(names(&[pod("p-4bcdf", "a"), pod("p-z9bcd", "b")]), wanted);
     }
 
     #[test]

@@ -229,7 +229,7 @@ mod tests {
             side.note(id(name), object, false, true);
             side
         };
-        let compared = judge(&generated("a-x7"), &generated("a-k2"), false);
+        let compared = judge(&generated("a-x7bcd"), &generated("a-k2bcd"), false);
         assert_eq!(
             compared.iter().map(|one| (one.object.name(), one.verdict)).collect::<Vec<_>>(),
             [("a-1", Verdict::Same)]
