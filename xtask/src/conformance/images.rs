@@ -132,6 +132,11 @@ fn fill(root: &Path, programs: &Programs) -> Result<()> {
     }
     fs::copy(programs.path("agnhost"), root.join("agnhost"))?;
     symlink("agnhost", root.join("agnhost-2"))?;
+    // What its web servers show and speak TLS with.
+    let porter = Programs::sources()?.join("test/images/agnhost/porter");
+    for file in ["localhost.crt", "localhost.key"] {
+        fs::write(root.join(file), fs::read(porter.join(file))?)?;
+    }
     let privileged = root.join("usr/local/bin/nnp");
     fs::copy(programs.path("nnp"), &privileged)?;
     fs::set_permissions(&privileged, fs::Permissions::from_mode(0o4755))?;

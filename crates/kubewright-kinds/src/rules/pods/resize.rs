@@ -13,8 +13,8 @@ use super::{FIX_DEFAULTING, check_pod, qos_class, whole};
 const LISTS: [&str; 2] = ["containers", "initContainers"];
 const MUTABLE: &str = "only cpu and memory resources are mutable";
 
-/// Makes `pod` what it is, with the resources that `written` has for it and its containers. Where the containers are
-/// others, they are taken as they are written: the checks tell that.
+/// Makes `pod` what it is, with the resources that `written` has for it and its containers. Where there are more or fewer containers, all of
+/// the spec is taken as it is written, and where they are called otherwise, their list: the checks tell that.
 pub fn resize(pod: &mut Value, written: &Value) {
     let old = pod["spec"]["resources"].clone();
     take(pod, written);
@@ -29,15 +29,17 @@ pub fn resize(pod: &mut Value, written: &Value) {
 fn take(pod: &mut Value, written: &Value) {
     let Some(spec) = pod.get_mut("spec") else { return };
     let wanted = &written["spec"];
-    let is_same_list = |list: &str| names(&spec[list]).eq(names(&wanted[list]));
-    if !LISTS.into_iter().all(is_same_list) {
-        for list in LISTS {
-            fill::keep(spec, wanted, list);
-        }
+    let count = |list: &Value| list.as_array().map_or(0, Vec::len);
+    if LISTS.into_iter().any(|list| count(&spec[list]) != count(&wanted[list])) {
+        *spec = wanted.clone();
         return;
     }
     fill::keep(spec, wanted, "resources");
     for list in LISTS {
+        if !names(&spec[list]).eq(names(&wanted[list])) {
+            fill::keep(spec, wanted, list);
+            continue;
+        }
         let mut others = wanted[list].as_array().into_iter().flatten();
         fill::each(spec, list, |container| {
             if let Some(other) = others.next() {
