@@ -9,7 +9,7 @@ use crate::{
     change::ENTRY,
     finding::{Check, Finding},
     plan::{Act, Desired},
-    state::{ADDITION, CLAIMS, Difference, OWNER, State, differences},
+    state::{ADDITION, CLAIMS, Difference, OF_CLUSTER, OWNER, State, differences},
     story::{ObjectId, Request, Rest, Who, Write},
 };
 
@@ -44,8 +44,9 @@ fn observed(scene: &Scene<'_>) -> Vec<Finding> {
     // To be behind is what the field is for where the API server refuses what a change asks for.
     let is_refused = |one: &Request| one.writes() && matches!(one.code, Some(400 | 422)) && !one.struck;
     let is_of_change = matches!(scene.step.desired, Desired::Changed(_));
-    let may_be_behind =
-        scene.is_hostile() || is_of_change && scene.story.requests_in(scene.passed).any(is_refused);
+    let may_be_behind = scene.is_hostile()
+        || scene.known.unfulfilled.contains(&scene.step.desired)
+        || is_of_change && scene.story.requests_in(scene.passed).any(is_refused);
     let behind = samples.filter(|(_, object)| is_behind(&object["status"]) && !may_be_behind);
     let told = behind.map(|(id, _)| {
         let message = format!(
@@ -242,6 +243,9 @@ fn explanation(scene: &Scene<'_>, expected: &State, all: &[Difference]) -> Optio
     if let Some(request) = so_far.filter(|_| all.iter().all(is_mark)).find(is_unanswered) {
         return Some(format!("it asks pods, and those are simulated: {} was refused", request.text()));
     }
+    if let Some(id) = left_before(scene) {
+        return Some(format!("{id} of the samples that were deleted before is still there"));
+    }
     let is_reason = |one: &Difference| {
         one.field.starts_with("/status/conditions/")
             && ["/reason", "/message"].iter().any(|end| one.field.ends_with(end))
@@ -270,6 +274,15 @@ fn explanation(scene: &Scene<'_>, expected: &State, all: &[Difference]) -> Optio
         Some((id, refusal(&before["status"], &now["status"], &is_volatile)?))
     });
     refused.map(|(id, reason)| format!("the status of {id} says why: {reason}"))
+}
+
+/// What always stays of samples that are deleted, where that was done before.
+fn left_before<'a>(scene: &'a Scene<'_>) -> Option<&'a ObjectId> {
+    let were_deleted =
+        scene.story.plan.steps.iter().take(scene.number()).any(|step| step.act == Act::DeleteSamples);
+    let mut left = scene.known.expected.get(&Desired::Nothing).filter(|_| were_deleted)?.iter();
+    // Claims stay by design, and their StatefulSets know it.
+    left.find(|(id, object)| object[OF_CLUSTER] != true && !scene.known.own.contains(id)).map(|(id, _)| id)
 }
 
 /// A Job that Kubernetes has called failed in a step in which somebody takes pods away.
