@@ -214,7 +214,6 @@ mod tests {
         assert!(known.has_new_error(&state(condition("InvalidSpec", "True"))));
         assert!(!known.has_new_error(&state(condition("Degraded", "False"))));
         assert!(known.has_new_error(&state(json!({"phase": "Failed"}))));
-        let mut known = known;
         known.expected.insert(Desired::Samples, state(condition("Scheduled", "True")));
         assert!(known.has_lost_condition(&state(condition("Scheduled", "False"))));
         assert!(!known.has_lost_condition(&state(condition("Scheduled", "True"))));
