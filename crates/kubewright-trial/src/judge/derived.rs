@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::{
-    state::{Difference, State, Volatile, differences},
+    state::{Difference, State, Volatile, before_hash, differences},
     story::ObjectId,
 };
 
@@ -79,13 +79,7 @@ fn is_history(one: &Difference, reached: &State) -> bool {
 
 /// Whether an object that is too many has the name of one that is expected but for a hash at its end: it was made of another spec.
 pub(super) fn is_earlier_version(one: &Difference, expected: &State) -> bool {
-    let stem = |id: &ObjectId| {
-        let (stem, end) = id.key.rsplit_once('-')?;
-        let is_hash = end.len() >= 5
-            && end.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit())
-            && end.chars().any(|letter| letter.is_ascii_digit());
-        is_hash.then(|| (id.collection.clone(), stem.to_owned()))
-    };
+    let stem = |id: &ObjectId| before_hash(id).map(str::to_owned).zip(Some(id.collection.clone()));
     let is_too_many = one.field.is_empty() && one.expected.is_none();
     is_too_many && stem(&one.id).is_some_and(|own| expected.keys().any(|id| stem(id).as_ref() == Some(&own)))
 }
