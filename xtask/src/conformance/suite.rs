@@ -71,7 +71,9 @@ impl Suite {
         up.args(["up", "--port", "0", "--kubernetes-version", minor, "--kubeconfig"]).arg(kubeconfig);
         match (&self.image_store, self.class.needs_programs()) {
             (Some(store), true) => {
-                up.args(["--runtime", "process", "--nodes", "0", "--image-store"]).arg(store)
+                // Some tests look into files of the node (`hostPath`), as a node of their own lets them.
+                up.args(["--runtime", "process", "--allow-host-commands", "--nodes", "0", "--image-store"])
+                    .arg(store)
             }
             // A test asks for two.
             _ => up.args(["--nodes", "2"]),
