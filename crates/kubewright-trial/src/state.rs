@@ -246,6 +246,16 @@ pub(crate) fn is_ready(status: &Value, is_current: impl Fn(&Value) -> bool) -> b
             || status["conditions"].as_array().is_some_and(|all| all.iter().any(is_true)))
 }
 
+/// Whether a status says that what was asked for has been done once and for all: by its phase, or by the condition that Jobs have. (Others,
+/// such as `Succeeded` and `Completed`, some operators say of a state that goes on.)
+pub(crate) fn is_completed(status: &Value) -> bool {
+    let phase = status["phase"].as_str().map(str::to_lowercase);
+    phase.is_some_and(|phase| ["complete", "completed", "done", "finished"].contains(&phase.as_str()))
+        || status["conditions"]
+            .as_array()
+            .is_some_and(|all| all.iter().any(|one| one["status"] == "True" && one["type"] == "Complete"))
+}
+
 /// Conditions are a map by their type, in whatever order they came.
 fn sort_conditions(object: &mut Value) {
     if let Some(conditions) = object.pointer_mut("/status/conditions").and_then(Value::as_array_mut) {
@@ -554,6 +564,14 @@ mod tests {
         assert_eq!(differ(&["job-9c8d7"]), 0);
         assert_eq!(differ(&["job-9c8d7", "job-6b5a4"]), 2, "one too many, whichever it is");
         assert_eq!(differ(&["job-9c8d7", "other-6b5a4"]), 1);
+    }
+
+    #[test]
+    fn what_has_completed_says_so_by_its_phase_or_a_condition() {
+        assert!(is_completed(&json!({"phase": "DONE"})));
+        assert!(is_completed(&json!({"conditions": [{"type": "Complete", "status": "True"}]})));
+        assert!(!is_completed(&json!({"conditions": [{"type": "Complete", "status": "False"}]})));
+        assert!(!is_completed(&json!({"phase": "Running"})));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::{
     change::ENTRY,
     finding::{Check, Finding},
     plan::{Act, Desired},
-    state::{ADDITION, CLAIMS, Difference, OF_CLUSTER, OWNER, State, differences},
+    state::{ADDITION, CLAIMS, Difference, OF_CLUSTER, OWNER, State, differences, is_completed},
     story::{ObjectId, Request, Rest, Who, Write},
 };
 
@@ -47,6 +47,8 @@ fn observed(scene: &Scene<'_>) -> Vec<Finding> {
     let may_be_behind = scene.is_hostile()
         || scene.known.unfulfilled.contains(&scene.step.desired)
         || is_of_change && scene.story.requests_in(scene.passed).any(is_refused);
+    // So it is for what has been done once and for all.
+    let samples = samples.filter(|(_, object)| !is_completed(&object["status"]));
     let behind = samples.filter(|(_, object)| is_behind(&object["status"]) && !may_be_behind);
     let told = behind.map(|(id, _)| {
         let message = format!(
@@ -188,7 +190,8 @@ fn differing(scene: &Scene<'_>) -> Vec<Finding> {
     all.retain(|one| !(is_deletion(one) && deleted.contains(&one.id)));
     match scene.step.meddling() {
         Act::DeleteObject(id) => {
-            if let Some(place) = all.iter().position(|one| one.id == *id && one.field.is_empty()) {
+            let place = all.iter().position(|one| one.id == *id && one.field.is_empty());
+            if let Some(place) = place.filter(|_| completed(scene).is_none()) {
                 let one = all.remove(place);
                 let message = format!("{id} was deleted by somebody, and does not come back");
                 found.push(finding(scene, Check::Drift, id.resource(), message, vec![one]));
@@ -243,6 +246,9 @@ fn explanation(scene: &Scene<'_>, expected: &State, all: &[Difference]) -> Optio
     if let Some(request) = so_far.filter(|_| all.iter().all(is_mark)).find(is_unanswered) {
         return Some(format!("it asks pods, and those are simulated: {} was refused", request.text()));
     }
+    if let Some(id) = completed(scene) {
+        return Some(format!("{id} has completed, and what has completed does not run again"));
+    }
     if let Some(id) = left_before(scene) {
         return Some(format!("{id} of the samples that were deleted before is still there"));
     }
@@ -274,6 +280,13 @@ fn explanation(scene: &Scene<'_>, expected: &State, all: &[Difference]) -> Optio
         Some((id, refusal(&before["status"], &now["status"], &is_volatile)?))
     });
     refused.map(|(id, reason)| format!("the status of {id} says why: {reason}"))
+}
+
+/// A sample whose work was done once and for all.
+fn completed<'a>(scene: &'a Scene<'_>) -> Option<&'a ObjectId> {
+    let done =
+        |id: &&ObjectId| scene.passed.state.get(*id).is_some_and(|object| is_completed(&object["status"]));
+    scene.known.samples.iter().find(done)
 }
 
 /// What always stays of samples that are deleted, where that was done before.
