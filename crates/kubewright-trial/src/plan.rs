@@ -329,6 +329,9 @@ impl fmt::Display for Disturbance {
         match self {
             Self::Kill(0) => f.write_str("killed before its first write and started again"),
             Self::Kill(writes) => write!(f, "killed after write {writes} and started again"),
+            Self::KillAnd(0, act) if **act == Act::Wait => {
+                f.write_str("killed before that, and started again after it")
+            }
             Self::KillAnd(0, act) => write!(f, "killed before that, and {act}, then it is started again"),
             Self::KillAnd(writes, act) => {
                 write!(f, "killed after write {writes}, then {act}, then it is started again")

@@ -147,7 +147,8 @@ fn kills(story: &Story) -> Vec<Group> {
     plans
 }
 
-/// Killed after each write by which it answers a change: made of the story of that change without a fault.
+/// Killed after each write by which it answers a change, and away while the sample is changed where that makes or removes an object: made of
+/// the story of that change without a fault.
 #[must_use]
 pub fn kills_in_change(story: &Story) -> Vec<Plan> {
     if !story.plan.name.starts_with(CHANGE) {
@@ -167,7 +168,26 @@ pub fn kills_in_change(story: &Story) -> Vec<Plan> {
         let back = Step::new(Act::Change(None), Desired::Samples);
         Plan::new(format!("kill/{change}/{number}"), [Step::create(), there, back, Step::delete()])
     };
-    (1..=count).map(plan).collect()
+    let mut plans: Vec<Plan> = (1..=count).map(plan).collect();
+    if makes_or_removes(story) {
+        let away = || Disturbance::KillAnd(0, Box::new(Act::Wait));
+        let back = Step::new(Act::Change(None), Desired::Samples).under(away());
+        let there = step.clone().under(away());
+        plans.push(Plan::new(format!("kill/{change}/0"), [Step::create(), there, back, Step::delete()]));
+    }
+    plans
+}
+
+/// Whether the program creates or deletes an object when a sample is changed, there or back.
+fn makes_or_removes(story: &Story) -> bool {
+    let steps = story.plan.steps.iter().zip(&story.steps);
+    let mut changes = steps.filter(|(step, _)| matches!(step.act, Act::Change(_)));
+    changes.any(|(_, passed)| {
+        let is_it = |write: &Write| {
+            write.by == Who::Program && write.did != Did::Update && !is_upkeep(&write.id.collection)
+        };
+        story.writes_in(passed).any(is_it)
+    })
 }
 
 /// Whether a plan's story gives rise to a plan of that name.
@@ -551,6 +571,17 @@ mod tests {
         let story = Story { plan: plan.clone(), steps, writes: Vec::new(), requests, lives: Vec::new() };
         let names: Vec<String> = kills_in_change(&story).into_iter().map(|plan| plan.name).collect();
         assert_eq!(names, ["kill/spec.size=2/1", "kill/spec.size=2/2"]);
+        let object = Write {
+            at: moment(22),
+            id: ObjectId::new("/configmaps", "a"),
+            did: Did::Delete,
+            by: Who::Program,
+            subresource: String::new(),
+            object: Value::Null,
+        };
+        let removed = Story { writes: vec![object], ..story.clone() };
+        let last = kills_in_change(&removed).pop().expect("a plan");
+        assert_eq!((&*last.name, last.steps.len()), ("kill/spec.size=2/0", 4));
         assert!(names.iter().all(|name| gives_rise(&plan, name)) && !gives_rise(&plan, "kill/create/1"));
         let past = Plan { name: "past/spec.size=2".to_owned(), ..plan };
         assert_eq!(kills_in_change(&Story { plan: past, ..story }), Vec::new());
