@@ -134,7 +134,10 @@ fn left(scene: &Scene<'_>) -> Vec<Finding> {
     let stays = found.is_empty();
     let others =
         state.keys().filter(|id| stays && !scene.known.samples.contains(id) && !scene.known.own.contains(id));
-    for id in others.filter(|id| !strangers(id) && made(id)) {
+    // A pod that is deleted has its grace period.
+    let is_ending =
+        |id: &ObjectId| id.collection == "/pods" && state[id]["metadata"]["deletionTimestamp"].is_string();
+    for id in others.filter(|id| !strangers(id) && made(id) && !is_ending(id)) {
         let message = format!("the samples are gone, and {id} is still there");
         found.push(finding(scene, Check::Leak, id.resource(), message, Vec::new()));
     }
@@ -143,8 +146,10 @@ fn left(scene: &Scene<'_>) -> Vec<Finding> {
     if let (true, Some(expected)) = (is_comparable, scene.known.expected.get(&Desired::Nothing)) {
         let all = differences(expected, state, &scene.known.volatile);
         // What is gone that stayed in another run is no loss.
-        let is_left =
-            |one: &Difference| !strangers(&one.id) && (!one.field.is_empty() || one.reached.is_some());
+        let is_left = |one: &Difference| {
+            let is_there = !one.field.is_empty() || one.reached.is_some();
+            !strangers(&one.id) && is_there && !state.get(&one.id).is_some_and(|_| is_ending(&one.id))
+        };
         let all: Vec<Difference> = all.into_iter().filter(is_left).collect();
         if let Some(first) = all.first() {
             let (subject, message) = (subject(first), first.text());
