@@ -157,9 +157,11 @@ impl fmt::Debug for Predicate {
     }
 }
 
+/// Lets updates through that change a part. An object with another uid was made anew under the name of one whose deletion nobody saw: it is
+/// another one, whatever its parts are. (controller-runtime's predicates hold it back.)
 fn update_changes<T: PartialEq + 'static>(part: fn(&ObjectMeta) -> T) -> Predicate {
     Predicate::of_metadata(move |event| match event {
-        Event::Update { old, new } => part(old) != part(new),
+        Event::Update { old, new } => old.uid != new.uid || part(old) != part(new),
         Event::Create(_) | Event::Delete(_) | Event::Generic(_) => true,
     })
 }
@@ -219,6 +221,20 @@ mod tests {
             assert!(predicate.accepts(&Event::Delete(object)));
             assert!(predicate.accepts(&Event::Generic(object)));
             assert!(!predicate.accepts(&Event::Update { old: object, new: object }));
+        }
+    }
+
+    #[test]
+    fn an_object_that_was_made_anew_unseen_passes_as_another_one() {
+        let with_uid = |uid: &str| {
+            let mut config = config(1, "a");
+            config.metadata.uid = Some(uid.to_owned());
+            config
+        };
+        let (old, new) = (with_uid("1"), with_uid("2"));
+        let update = Event::Update { old: &old as &dyn AnyObject, new: &new };
+        for predicate in [generation_changed(), labels_changed(), annotations_changed()] {
+            assert!(predicate.accepts(&update));
         }
     }
 
