@@ -16,7 +16,7 @@ use kubewright_world::World;
 use crate::{
     args::{RuntimeKind, UpArgs},
     kubeconfig::Access,
-    process_node::Machine,
+    process_node::{self, Machine},
     record::live::{Recorder, Target},
 };
 
@@ -140,6 +140,11 @@ impl Engine {
     /// What there is to say of the node of this machine, where there is one.
     pub(crate) fn machine(&self) -> Option<String> {
         self.machine.as_ref().map(Machine::greeting)
+    }
+
+    /// What there is to say of the Services of pods that run on this machine.
+    pub(crate) fn services(&self) -> Option<String> {
+        self.cluster.name_server().map(process_node::describe_services)
     }
 
     /// What there is to say of the recording that it started with.

@@ -2,6 +2,7 @@
 
 use std::{
     env, fs,
+    net::IpAddr,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -90,6 +91,31 @@ fn make_private(folder: &Path, is_new: bool) -> std::io::Result<()> {
     builder.mode(0o700).recursive(!is_new).create(folder)
 }
 
+/// Why a name server may have no port, as the system words it when it wants more rights.
+const FORBIDDEN: &str = "denied";
+
+/// One line: what of Services this machine answers.
+pub(crate) fn describe_services(names: &Result<IpAddr, String>) -> String {
+    match names {
+        Ok(address) => {
+            format!(
+                "Services answer at their addresses on this machine, and their names in pods (by {address})"
+            )
+        }
+        Err(reason) => {
+            let remedy = match reason.contains(FORBIDDEN) {
+                true => {
+                    "; nor are ports below 1024, which takes root or `sysctl net.ipv4.ip_unprivileged_port_start=0`"
+                }
+                false => "",
+            };
+            format!(
+                "Services answer at their addresses on this machine; their names are not answered in pods ({reason}){remedy}"
+            )
+        }
+    }
+}
+
 fn describe(isolation: &Isolation, host_access: bool) -> String {
     let apart = match &isolation.namespaces[..] {
         [] => "nothing keeps them apart from it".to_owned(),
@@ -106,6 +132,17 @@ fn describe(isolation: &Isolation, host_access: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_answered_of_services_is_said() {
+        let answered = describe_services(&Ok(IpAddr::from([127, 128, 0, 10])));
+        assert!(answered.ends_with("their names in pods (by 127.128.0.10)"), "{answered}");
+        let refused = describe_services(&Err("port 53: Permission denied (os error 13)".to_owned()));
+        assert!(refused.contains("not answered in pods (port 53: Permission denied"), "{refused}");
+        assert!(refused.contains("ip_unprivileged_port_start"), "{refused}");
+        let taken = describe_services(&Err("port 53: Address already in use (os error 98)".to_owned()));
+        assert!(!taken.contains("below 1024"), "{taken}");
+    }
 
     #[test]
     fn what_is_not_kept_apart_is_said() {

@@ -168,6 +168,9 @@ fn greet(printer: &Printer, args: &UpArgs, engine: &Engine, start: &Start) -> an
     if let Some(machine) = engine.machine() {
         printer.say(&machine);
     }
+    if let Some(services) = engine.services() {
+        printer.say(&services);
+    }
     if let Some(simulated) = simulated(args.nodes(), args.runtime.is_some()) {
         printer.say(&simulated);
     }

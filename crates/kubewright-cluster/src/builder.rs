@@ -69,9 +69,13 @@ impl Builder {
 
     /// A node whose pods run as processes of this machine, beside the simulated ones. Its kubelet acts as
     /// `system:node:<name>`, so that the authorizer for nodes is asked too. For real worlds: processes live by the
-    /// machine's clock. Default: none.
+    /// machine's clock. Services get addresses of this machine's loopback network, at which it answers, unless
+    /// [`Self::service_cidr`] is called after this. Default: none.
     #[must_use]
     pub fn process_node(mut self, node: ProcessSettings) -> Self {
+        if let Some(services) = node.services() {
+            self = self.service_cidr(services);
+        }
         self.process = Some(node);
         self
     }

@@ -1,7 +1,7 @@
 //! A running cluster.
 
 use std::collections::BTreeSet;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +13,7 @@ use kubewright_control_plane::{ControlPlane, StartError, User, admin::Admin};
 use kubewright_controllers::{Builtin, Setup};
 use kubewright_identity::webhook::Local;
 use kubewright_kubelet::ProcessNode;
+use kubewright_network::Network;
 use kubewright_runtime::{Backlog, Manager, webhook};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -28,6 +29,8 @@ pub struct Cluster {
     /// The names under which webhooks are, or were.
     mounted: Mutex<BTreeSet<String>>,
     backlog: Backlog,
+    /// Where names of Services are answered, or why they are not; where there is a node of this machine.
+    names: Option<Result<IpAddr, String>>,
 }
 
 impl Cluster {
@@ -50,7 +53,8 @@ impl Cluster {
 
     pub(crate) fn new(control_plane: ControlPlane) -> Self {
         let unplugged = Arc::default();
-        Self { control_plane, unplugged, mounted: Mutex::default(), backlog: Backlog::default() }
+        let (mounted, backlog) = (Mutex::default(), Backlog::default());
+        Self { control_plane, unplugged, mounted, backlog, names: None }
     }
 
     /// Runs built-in controllers as kube-controller-manager does: they share one cache, and each writes under its own
@@ -92,7 +96,7 @@ impl Cluster {
         });
     }
 
-    /// Registers the node of this machine, and runs its kubelet until the cluster ends.
+    /// Registers the node of this machine, and runs its kubelet and the network of its Services until the cluster ends.
     pub(crate) async fn run_node(&mut self, settings: ProcessSettings) -> kube::Result<()> {
         let control_plane = &mut self.control_plane;
         let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
@@ -100,11 +104,16 @@ impl Cluster {
         let (name, world) = (settings.node(), control_plane.world().clone());
         let client = control_plane.client_of_component(kubelets::user(&name), Some("kubelet"), false);
         let resets = control_plane.admin().map(Admin::resets);
-        let settings = settings.kubelet(client, world.clone(), api_server, resets);
+        let network = Network::open(kubelets::network(control_plane, &name, api_server)).await;
+        let names = network.name_server();
+        let cluster_dns = names.as_ref().ok().copied();
+        control_plane.spawn(network.run(control_plane.shutdown()));
+        let settings = settings.kubelet(client, world.clone(), api_server, cluster_dns, resets);
         let (node, run) = ProcessNode::start(settings, control_plane.shutdown()).await?;
         let connection = KubeletConnection { node, clock: world.clock };
         control_plane.server().kubelets().register(name, Arc::new(connection));
         control_plane.spawn(run);
+        self.names = Some(names);
         Ok(())
     }
 
@@ -149,6 +158,12 @@ impl Cluster {
     /// not, it is answered with 503, and does what their `failurePolicy` says.
     pub fn plug_webhooks(&self, reached: bool) {
         self.unplugged.store(!reached, Ordering::Relaxed);
+    }
+
+    /// Where the names of Services are answered, or why they are not. `None` without a node of this machine.
+    #[must_use]
+    pub fn name_server(&self) -> Option<&Result<IpAddr, String>> {
+        self.names.as_ref()
     }
 
     /// What the built-in controllers have still to do.

@@ -1,5 +1,6 @@
 //! The kubelet in this process: how the cluster starts it, and how the API server reaches it.
 
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,12 +9,22 @@ use futures::stream::BoxStream;
 use kubewright_apiserver::kubelet::{
     Duplex, Kubelet, LogOptions, LogStream, Refusal, Session, Since, Streams, Target, TerminalSize,
 };
+use kubewright_control_plane::{ControlPlane, ServiceCidrs};
 use kubewright_identity::authn::User;
 use kubewright_image::Store;
 use kubewright_kubelet::container::{self, Runtime, log};
 use kubewright_kubelet::{self as kubelet, ProcessNode};
 use kubewright_world::{Clock, World};
 use tokio::sync::{mpsc, watch};
+
+/// The last part of the names of Services.
+pub(crate) const CLUSTER_DOMAIN: &str = "cluster.local";
+
+/// Who carries connections to Services; its role is one of those that every cluster has.
+const PROXY: &str = "system:kube-proxy";
+
+/// Where the machine says whom it asks for names.
+const RESOLV_CONF: &str = "/etc/resolv.conf";
 
 /// A node whose pods run as processes of this machine.
 #[derive(Debug)]
@@ -31,6 +42,12 @@ pub struct ProcessSettings {
 }
 
 impl ProcessSettings {
+    /// The addresses of the Services of this cluster, of this machine's loopback network; others for each folder.
+    pub(crate) fn services(&self) -> Option<ServiceCidrs> {
+        let folder = self.folder.to_string_lossy();
+        ServiceCidrs::parse(&kubewright_network::service_network(&folder)).ok()
+    }
+
     /// The name of the node.
     pub(crate) fn node(&self) -> String {
         self.name.clone().unwrap_or_else(ProcessNode::default_name)
@@ -41,7 +58,8 @@ impl ProcessSettings {
         self,
         client: kube::Client,
         world: World,
-        api_server: std::net::SocketAddr,
+        api_server: SocketAddr,
+        cluster_dns: Option<IpAddr>,
         resets: Option<watch::Receiver<u64>>,
     ) -> kubelet::Settings {
         kubelet::Settings {
@@ -52,10 +70,30 @@ impl ProcessSettings {
             images: self.images,
             folder: self.folder,
             api_server,
+            cluster_domain: CLUSTER_DOMAIN.to_owned(),
+            cluster_dns: cluster_dns.into_iter().collect(),
             host_access: self.host_access,
             max_pods: kubelet::MAX_PODS,
             resets,
         }
+    }
+}
+
+/// What the network of the Services of a cluster is made of, for the pods of a node.
+pub(crate) fn network(
+    control_plane: &ControlPlane,
+    node: &str,
+    api_server: SocketAddr,
+) -> kubewright_network::Settings {
+    let user = User::new(PROXY, ["system:authenticated".to_owned()]);
+    let first = control_plane.server().engine().settings().service_cidrs.first().address(0);
+    kubewright_network::Settings {
+        client: control_plane.client_of_component(user, Some("kube-proxy"), false),
+        node: node.to_owned(),
+        api_server,
+        domain: CLUSTER_DOMAIN.to_owned(),
+        name_server: kubewright_network::name_server(first),
+        resolv_conf: std::fs::read_to_string(RESOLV_CONF).unwrap_or_default(),
     }
 }
 

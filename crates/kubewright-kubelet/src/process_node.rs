@@ -47,6 +47,10 @@ pub struct Settings {
     pub folder: PathBuf,
     /// Where the API server listens.
     pub api_server: SocketAddr,
+    /// The last part of the names of Services, such as `cluster.local`.
+    pub cluster_domain: String,
+    /// Where the names of Services are answered (`--cluster-dns`); nowhere, where none is given.
+    pub cluster_dns: Vec<IpAddr>,
     /// Whether pods may have this machine's commands in place of an image that is not there, and its files.
     pub host_access: bool,
     /// How many pods it takes.
@@ -116,6 +120,8 @@ impl ProcessNode {
             images,
             folder,
             api_server,
+            cluster_domain,
+            cluster_dns,
             host_access,
             max_pods,
             resets,
@@ -127,7 +133,8 @@ impl ProcessNode {
             api_server,
             addresses: vec![host],
             allocatable: allocatable(&machine, max_pods),
-            cluster_domain: "cluster.local".to_owned(),
+            cluster_domain,
+            cluster_dns,
             host_access,
         });
         let (events, write_events) = EventRecorder::new(client.clone(), world.clone(), name.as_str().into());

@@ -155,6 +155,46 @@ async fn a_pod_that_is_not_ready_serves_nobody_until_it_is() {
 
 #[tokio::test]
 #[ignore = "needs kubectl and busybox: cargo xtask test"]
+async fn a_service_leads_to_its_pods_by_its_address_and_by_its_name() {
+    let images = Images::with_busybox("service");
+    let up = start("process-service", &images, &[]);
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
+        "spec": {"type": "NodePort", "selector": {"app": "web"}, "ports": [{"port": 8000, "targetPort": 8080}]}});
+    let _ = up.apply(&service.to_string());
+    let address = up.kubectl("get service web -o jsonpath={.spec.clusterIP}");
+    assert!(address.parse::<std::net::Ipv4Addr>().is_ok_and(|address| address.is_loopback()), "{address}");
+    let node_port = up.kubectl("get service web -o jsonpath={.spec.ports[0].nodePort}");
+    assert!(TcpStream::connect(format!("{address}:8000")).is_err(), "it has no endpoints");
+
+    let script = "echo a page > /index.html; exec httpd -f -h / -p $KUBEWRIGHT_POD_ADDRESS:8080";
+    let probe = json!({"readinessProbe": {"tcpSocket": {"port": 8080}, "periodSeconds": 1}});
+    let _ = up.apply(&pod("web", script, &probe));
+    let _ = up.apply(&pod("asks", "exec sleep 1000", &json!({})));
+    up.eventually("get pod asks -o jsonpath={.status.phase}", |phase| phase == "Running").await;
+    for address in [format!("{address}:8000"), format!("127.0.0.1:{node_port}")] {
+        let ask = format!("exec asks -- busybox wget -qO- http://{address}/index.html");
+        up.eventually(&ask, |said| said == "a page\n").await;
+        assert!(TcpStream::connect(address).is_ok(), "programs of this machine reach it too");
+    }
+
+    // Where this machine lets port 53 be listened at.
+    if TcpListener::bind("127.63.9.2:53").is_ok() {
+        let settings = up.kubectl("exec asks -- cat /etc/resolv.conf");
+        let searched = "search default.svc.cluster.local svc.cluster.local cluster.local";
+        assert!(settings.starts_with(searched), "{settings}");
+        let asked = up.kubectl("exec asks -- busybox nslookup web.default.svc.cluster.local");
+        assert!(asked.contains(&format!("Address: {address}")), "{asked}");
+    }
+
+    let _ = up.kubectl("delete pod web");
+    let ask = format!(
+        "exec asks -- sh -c busybox${{IFS}}wget${{IFS}}-qO-${{IFS}}http://{address}:8000/${{IFS}}2>&1"
+    );
+    up.eventually(&ask, |said| said.contains("refused")).await;
+}
+
+#[tokio::test]
+#[ignore = "needs kubectl and busybox: cargo xtask test"]
 async fn a_changed_config_map_is_seen_in_the_pod() {
     let images = Images::with_busybox("map");
     let up = start("process-map", &images, &[]);

@@ -47,6 +47,7 @@ pub(crate) fn node(folder: &Path) -> Node {
             .map(|(name, quantity)| (name.to_owned(), Quantity(quantity.to_owned())))
             .into(),
         cluster_domain: "cluster.local".to_owned(),
+        cluster_dns: Vec::new(),
         host_access: false,
     }
 }

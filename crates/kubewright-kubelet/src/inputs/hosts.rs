@@ -98,7 +98,9 @@ pub fn hosts_file(pod: &Pod, called: &HostName, place: PodPlace<'_>, of_node: &s
     }
     let aliases = pod.spec.iter().flat_map(|spec| spec.host_aliases.iter().flatten());
     add_aliases(aliases, &mut text);
-    add_api_server(pod, place.node.api_server, &place.node.cluster_domain, &mut text);
+    if place.node.cluster_dns.is_empty() {
+        add_api_server(pod, place.node.api_server, &place.node.cluster_domain, &mut text);
+    }
     text
 }
 

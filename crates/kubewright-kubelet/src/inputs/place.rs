@@ -12,8 +12,8 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 pub struct Node {
     /// Where the kubelet keeps the files of its pods (`--root-dir`); absolute.
     pub folder: PathBuf,
-    /// Where the API server really listens. Nothing routes the addresses of Services here, so that this is what pods
-    /// are told in place of the address of the Service `kubernetes`.
+    /// Where the API server really listens: this is what pods are told in place of the address of the Service `kubernetes`, at
+    /// which somebody answers only where this machine lets its port be listened at.
     pub api_server: SocketAddr,
     /// The addresses of the node, the preferred first (`status.hostIPs`).
     pub addresses: Vec<IpAddr>,
@@ -21,6 +21,8 @@ pub struct Node {
     pub allocatable: BTreeMap<String, Quantity>,
     /// The last part of the names of Services, such as `cluster.local`.
     pub cluster_domain: String,
+    /// Where the names of Services are answered (`--cluster-dns`); nowhere, where none is given.
+    pub cluster_dns: Vec<IpAddr>,
     /// Whether its user lets pods see the files of this machine (`hostPath` and `local` volumes).
     pub host_access: bool,
 }

@@ -130,7 +130,7 @@ impl PodInputs<'_> {
             mounts.push(own_file(folder.join("etc-hosts"), HOSTS.into(), text.as_bytes(), 0o644)?);
         }
         if !is_mounted(mounts, RESOLV_CONF) {
-            let text = resolv_conf(pod, &text_of(Path::new(RESOLV_CONF)));
+            let text = resolv_conf(pod, place.node, &text_of(Path::new(RESOLV_CONF)));
             mounts.push(own_file(folder.join("resolv.conf"), RESOLV_CONF.into(), text.as_bytes(), 0o644)?);
         }
         let message = container.termination_message_path.as_deref().unwrap_or_default();
