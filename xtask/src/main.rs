@@ -20,6 +20,8 @@ mod dist;
 mod envtest;
 #[cfg(test)]
 mod features;
+#[cfg(test)]
+mod fidelity;
 mod golden;
 mod kubectl;
 mod openstack;

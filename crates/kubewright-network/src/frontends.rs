@@ -218,9 +218,9 @@ mod tests {
 
     #[test]
     fn local_traffic_stays_on_the_node() {
-        let mut here = endpoint("127.64.0.1", true);
-        here["nodeName"] = json!("n");
-        let slice = || slice("web", json!([here, endpoint("127.64.0.2", true)]), json!([{"port": 8080}]));
+        let mut near = endpoint("127.64.0.1", true);
+        near["nodeName"] = json!("n");
+        let slice = || slice("web", json!([near, endpoint("127.64.0.2", true)]), json!([{"port": 8080}]));
         let web = |policy: &str| {
             service(
                 "web",

@@ -1,7 +1,7 @@
 //! The images that the tests ask for, made of what packages have: no registry is asked.
 //!
 //! All of them have one layer, with a static busybox, bash as its shell (which hands on variables like `data-1`), `agnhost` of the release,
-//! and what tests run beside them (curl, a netcat); two have another with what their web servers show. Process pods share the network of the machine, where a program that listens on all
+//! and what tests run beside them (curl, a netcat, dig and getent); two have another with what their web servers show. Process pods share the network of the machine, where a program that listens on all
 //! addresses would take its port from all pods: `agnhost` is built to listen on the address of its pod then.
 
 use std::{
@@ -41,6 +41,7 @@ const fn image(
 const IMAGES: &[Image] = &[
     image("agnhost", "", &["/agnhost"], &["pause"]),
     image("busybox", "", &[], &["sh"]),
+    image("jessie-dnsutils", "", &[], &["sh"]),
     image("kitten", "", &["/agnhost"], &["test-webserver"]),
     image("nautilus", "", &["/agnhost"], &["test-webserver"]),
     image(
@@ -67,6 +68,7 @@ const FILES: &[(&str, &str)] = &[
         "etc/group",
         "root:x:0:\nuser-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\nnogroup:x:65534:\n",
     ),
+    ("etc/nsswitch.conf", "hosts: files dns\n"),
     ("etc/os-release", "ID=conformance\nNAME=conformance\n"),
     ("usr/share/nginx/html/index.html", "Welcome to nginx!\n"),
 ];
@@ -146,7 +148,7 @@ fn fill(root: &Path, programs: &Programs) -> Result<()> {
     for applet in String::from_utf8(applets.stdout)?.lines().filter(|applet| *applet != "busybox") {
         symlink("busybox", root.join("bin").join(applet))?;
     }
-    for program in ["bash", "curl", "nc.openbsd"] {
+    for program in ["bash", "curl", "dig", "getent", "nc.openbsd"] {
         with_libraries(root, program)?;
     }
     for (name, program) in [("nc", "nc.openbsd"), ("sh", "bash")] {
@@ -170,8 +172,9 @@ fn shown(folder: &Path, image: &Image) -> Result<Option<String>> {
 
 /// A program of this machine with the libraries that its loader finds.
 fn with_libraries(root: &Path, name: &str) -> Result<()> {
-    let program =
-        find(name).with_context(|| format!("there is no {name} (apt-get install curl netcat-openbsd)"))?;
+    let program = find(name).with_context(|| {
+        format!("there is no {name} (apt-get install bind9-dnsutils curl libc-bin netcat-openbsd)")
+    })?;
     let listed = Command::new("ldd").arg(&program).output()?;
     let listed = String::from_utf8(listed.stdout)?;
     let libraries = listed.split_whitespace().filter(|word| word.starts_with('/')).map(Path::new);

@@ -15,18 +15,18 @@ const DATAGRAM: usize = 65_535;
 
 /// By what a question came, and goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Transport {
     Datagram,
     Stream,
 }
 
 /// The answer of the first server that gives one; `None` where none does.
-pub(crate) async fn ask(resolvers: &[SocketAddr], message: &[u8], way: Way) -> Option<Vec<u8>> {
+pub(crate) async fn ask(resolvers: &[SocketAddr], message: &[u8], transport: Transport) -> Option<Vec<u8>> {
     for resolver in resolvers {
         let asked = async {
-            match way {
-                Way::Datagram => by_datagram(*resolver, message).await,
-                Way::Stream => by_stream(*resolver, message).await,
+            match transport {
+                Transport::Datagram => by_datagram(*resolver, message).await,
+                Transport::Stream => by_stream(*resolver, message).await,
             }
         };
         match timeout(PATIENCE, asked).await {

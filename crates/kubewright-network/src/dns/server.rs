@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
 use super::message::{self, Outcome};
-use super::resolvers::{self, Way};
+use super::resolvers::{self, Transport};
 use crate::zone::Zone;
 
 /// How many questions are answered at a time; datagrams beyond them are lost, as on any network.
@@ -83,7 +83,7 @@ async fn serve_datagrams(socket: Arc<UdpSocket>, answers: Arc<Answers>) {
         let (question, socket, answers) =
             (buffer[..length].to_vec(), Arc::clone(&socket), Arc::clone(&answers));
         tasks.spawn(async move {
-            if let Some(answer) = answers.to(&question, Way::Datagram).await {
+            if let Some(answer) = answers.to(&question, Transport::Datagram).await {
                 let _ = socket.send_to(&answer, from).await;
             }
             drop(place);
@@ -116,33 +116,33 @@ async fn serve_streams(listener: TcpListener, answers: Arc<Answers>) {
 async fn serve(mut stream: TcpStream, answers: &Answers) -> io::Result<()> {
     loop {
         let question = timeout(IDLE, resolvers::read(&mut stream)).await??;
-        let Some(answer) = answers.to(&question, Way::Stream).await else { return Ok(()) };
+        let Some(answer) = answers.to(&question, Transport::Stream).await else { return Ok(()) };
         timeout(IDLE, resolvers::write(&mut stream, &answer)).await??;
     }
 }
 
 impl Answers {
     /// The answer to a message; `None` where it gets none.
-    async fn to(&self, question: &[u8], way: Way) -> Option<Vec<u8>> {
+    async fn to(&self, question: &[u8], transport: Transport) -> Option<Vec<u8>> {
         let zone = Arc::clone(&self.zone.read());
         let reply = match message::answer(question, &zone) {
             Outcome::Dropped => return None,
             Outcome::Answered(mut reply) => {
                 if let Some(asked) = reply.continued.take().and_then(|name| message::about(&name, question))
-                    && let Some(answer) = resolvers::ask(&self.resolvers, &asked, way).await
+                    && let Some(answer) = resolvers::ask(&self.resolvers, &asked, transport).await
                 {
                     reply.continue_with(&answer);
                 }
                 reply
             }
-            Outcome::Elsewhere => match resolvers::ask(&self.resolvers, question, way).await {
+            Outcome::Elsewhere => match resolvers::ask(&self.resolvers, question, transport).await {
                 Some(answer) => return Some(answer),
                 None => message::failure(question)?,
             },
         };
-        match way {
-            Way::Datagram => reply.datagram(),
-            Way::Stream => reply.stream(),
+        match transport {
+            Transport::Datagram => reply.datagram(),
+            Transport::Stream => reply.stream(),
         }
     }
 }
@@ -209,7 +209,7 @@ mod tests {
     }
 
     async fn ask(server: SocketAddr, name: &str) -> (RCODE, Vec<String>) {
-        let answer = resolvers::ask(&[server], &question(name), Way::Datagram).await;
+        let answer = resolvers::ask(&[server], &question(name), Transport::Datagram).await;
         read(&answer.expect("an answer"))
     }
 
