@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
+use kubewright_codec::protobuf;
 use kubewright_codec::rope::Rope;
 use kubewright_meta::cost;
 use kubewright_store::{Draft, Entry};
@@ -168,6 +169,17 @@ pub fn object(kind: &Kind, entry: &Entry<Summary>) -> Bytes {
         Reading::Renamed => with_head(&head(&kind.kind, &kind.api_version()), body(&entry.bytes)),
         Reading::Remade => bytes(kind, &value(kind, entry)),
     }
+}
+
+/// The protobuf message of an entry as it is served in the version of `kind`, without an envelope: made once, where that is the
+/// version it is stored in. `None` for what has none, as custom objects.
+#[must_use]
+pub fn message(kind: &Kind, entry: &Entry<Summary>) -> Option<Bytes> {
+    if kind.custom.is_some() {
+        return None;
+    }
+    let make = || protobuf::message(&object(kind, entry)).map(Bytes::from);
+    if kind.is_storage() { entry.tag.message(entry.revision, make) } else { make() }
 }
 
 /// The version (without its group) in which an entry's bytes are.

@@ -1,9 +1,10 @@
 //! What the server knows of a stored object without decoding it.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use kubewright_store::Entry;
+use bytes::Bytes;
+use kubewright_store::{Entry, Revision};
 use serde_json::Value;
 
 use super::encode;
@@ -25,6 +26,16 @@ pub struct Summary {
     /// The fields that field selectors of its kind may name, beyond its name and namespace; as the object is read.
     values: Box<[Box<str>]>,
     bytes: Form,
+    /// Its message, from when it was first asked for.
+    message: OnceLock<Box<Message>>,
+}
+
+/// The protobuf of an object.
+#[derive(Debug)]
+struct Message {
+    /// The revision of the object whose it is: that of a deleted object has the same summary as the one before.
+    of: Revision,
+    bytes: Bytes,
 }
 
 /// What the bytes beside a summary are.
@@ -72,7 +83,18 @@ impl Summary {
     }
 
     fn new(object: &Value, selectable: Arc<Selectable>, bytes: Form) -> Self {
-        Self { labels: labels(object), values: selectable.values(object), selectable, bytes }
+        let message = OnceLock::new();
+        Self { labels: labels(object), values: selectable.values(object), selectable, bytes, message }
+    }
+
+    /// The message of the entry that this is the summary of, kept from the first time on; `make` makes it, where there is one.
+    pub(super) fn message(&self, of: Revision, make: impl Fn() -> Option<Bytes>) -> Option<Bytes> {
+        if let Some(kept) = self.message.get() {
+            return if kept.of == of { Some(kept.bytes.clone()) } else { make() };
+        }
+        let bytes = make()?;
+        let _ = self.message.set(Box::new(Message { of, bytes: bytes.clone() }));
+        Some(bytes)
     }
 
     /// Whether the bytes beside it were made for who asked, so that nothing is left to do with them.

@@ -6,16 +6,17 @@ use http::{Method, Response, StatusCode};
 use http_body::Body as _;
 use kubewright_codec::body::{self, Decoded};
 use kubewright_codec::negotiate::{BodyEncoding, Encoding, MediaTypeOptions, Offer, Shape, media_type};
-use kubewright_codec::protobuf::ObjectType;
+use kubewright_codec::protobuf::{self, ObjectType};
 use kubewright_codec::request::{Query, Target};
 use kubewright_engine::request::{Call, DeleteOptions, ListOptions, WriteOptions};
-use kubewright_engine::shape::{IncludeObject, Pieces, Shaper};
+use kubewright_engine::shape::{IncludeObject, Messages, Pieces, Shaper};
 use kubewright_engine::verbs::{self, Part, WriteResult, Written};
 use kubewright_engine::watch;
 use kubewright_identity::authn::User;
-use kubewright_kinds::{Kind, Role, Subresource, Verbs};
+use kubewright_kinds::{Kind, Role, Subresource, Summary, Verbs, encode};
 use kubewright_meta::{ApiError, FieldError};
 use kubewright_schema::patch::{self, Patch};
+use kubewright_store::Entry;
 
 use super::aggregation;
 use super::components;
@@ -322,13 +323,17 @@ async fn objects(info: &RequestInfo<'_>) -> Result<Response<ResponseBody>, ApiEr
     let everywhere = call.kind.namespaced() && call.namespace.is_empty();
     match info.verb {
         "get" => {
-            let bytes = verbs::get(engine, call, info.query.text("resourceVersion")).await?;
-            Ok(respond::json(StatusCode::OK, info.shaper()?.object(bytes)?, info.wanted.encoding))
+            let entry = verbs::get(engine, call, info.query.text("resourceVersion")).await?;
+            info.found(&entry)
         }
         "list" => {
             let options = ListOptions::read(info.query, call.kind, false)?;
             let shaper = info.shaper()?;
-            info.listed(shaper.list(verbs::list(engine, call, &options).await?)?)
+            let list = verbs::list(engine, call, &options).await?;
+            match info.wants_messages().then(|| Messages::of(&list)).flatten() {
+                Some(messages) => info.listed_as_messages(shaper.list(list)?.is_small(), messages),
+                None => info.listed(shaper.list(list)?),
+            }
         }
         // kube-apiserver takes a POST to the path of a custom object, too, and looks at the name in the body alone.
         "create" if !everywhere && (!named || call.kind.custom.is_some()) => {
@@ -388,6 +393,36 @@ async fn watched(info: &RequestInfo<'_>, place: Option<Place>) -> Result<Respons
 }
 
 impl RequestInfo<'_> {
+    /// Whether objects are wanted whole, and as protobuf.
+    fn wants_messages(&self) -> bool {
+        self.wanted.encoding == Encoding::Protobuf && self.wanted.shape == Shape::Object
+    }
+
+    /// The answer to a read of an object, which is in the version that was asked for.
+    pub(super) fn found(&self, entry: &Entry<Summary>) -> Result<Response<ResponseBody>, ApiError> {
+        let (kind, encoding) = (self.call.kind, self.wanted.encoding);
+        if self.wants_messages()
+            && let Some(message) = encode::message(kind, entry)
+        {
+            let answer = protobuf::envelope(&kind.api_version(), &kind.kind, &message);
+            return Ok(respond::bytes_of(StatusCode::OK, answer.into(), encoding.media_type()));
+        }
+        Ok(respond::json(StatusCode::OK, self.shaper()?.object(encode::object(kind, entry))?, encoding))
+    }
+
+    /// The answer to a list as protobuf: made elsewhere, where it is long.
+    fn listed_as_messages(
+        &self,
+        is_small: bool,
+        messages: Messages,
+    ) -> Result<Response<ResponseBody>, ApiError> {
+        let encoding = self.wanted.encoding;
+        Ok(match is_small {
+            true => respond::bytes_of(StatusCode::OK, messages.whole(), encoding.media_type()),
+            false => respond::rendered(messages, encoding),
+        })
+    }
+
     /// The answer to a list: made while the client reads it, where it is long and nothing has to be known of all of it.
     fn listed(&self, pieces: Pieces) -> Result<Response<ResponseBody>, ApiError> {
         let encoding = self.wanted.encoding;

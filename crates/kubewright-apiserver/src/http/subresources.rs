@@ -67,8 +67,8 @@ async fn part(info: &RequestInfo<'_>, part: Part) -> Result<Response<ResponseBod
     let (engine, call) = (info.server.engine(), info.call);
     match info.verb {
         "get" => {
-            let bytes = verbs::get(engine, call, info.query.text("resourceVersion")).await?;
-            info.written(Written { code: StatusCode::OK, result: bytes.into(), warnings: Vec::new() })
+            let entry = verbs::get(engine, call, info.query.text("resourceVersion")).await?;
+            info.found(&entry)
         }
         "update" => {
             let options = WriteOptions::read(info.query, info.headers, "UpdateOptions")?;

@@ -145,3 +145,44 @@ async fn an_object_of_another_type_is_refused() {
     }
     api.get(&format!("{PODS}/a")).await.expect(200);
 }
+
+/// What is read in protobuf is made once and kept: it has to be of the object that is there now.
+#[tokio::test(start_paused = true)]
+async fn what_is_read_in_protobuf_is_what_is_there() {
+    let api = Api::start().await;
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let read = async |path: &str| api.send(Method::GET, path, &[("accept", PROTOBUF)], "").await.bytes;
+    let holds = |bytes: &[u8], text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
+    let map = |value: &str| json!({"metadata": {"name": "a"}, "data": {"key": value}});
+    api.post(maps, map("first value")).await.expect(201);
+    let one = format!("{maps}/a");
+    for _ in 0..2 {
+        assert!(holds(&read(&one).await, "first value"));
+        assert!(holds(&read(maps).await, "first value"));
+    }
+    api.put(&one, map("second value")).await.expect(200);
+    for path in [&one, maps] {
+        let bytes = read(path).await;
+        assert!(holds(&bytes, "second value") && !holds(&bytes, "first value"), "{path}");
+    }
+    // A version that the object is not stored in has a message of its own.
+    let scaler = json!({"metadata": {"name": "web"}, "spec": {"maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "web"},
+        "metrics": [{"type": "Resource", "resource": {"name": "memory", "target": {"type": "Utilization", "averageUtilization": 50}}}]}});
+    api.post("/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers", scaler).await.expect(201);
+    for version in ["v2", "v1", "v2"] {
+        let path = format!("/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers/web");
+        let bytes = read(&path).await;
+        assert!(holds(&bytes, &format!("autoscaling/{version}")), "{version}");
+        assert_eq!(holds(&bytes, "autoscaling.alpha.kubernetes.io/metrics"), version == "v1");
+    }
+    // The event of a deletion has the version of the deletion, and all else of the object before.
+    let version = api.get(&one).await.expect(200)["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
+    let _ = read(&one).await;
+    api.delete(&one).await.expect(200);
+    let watch = format!("{maps}?watch=true&resourceVersion={version}&timeoutSeconds=1");
+    let bytes = read(&watch).await;
+    assert!(holds(&bytes, "DELETED") && holds(&bytes, "second value"));
+    // `metadata.resourceVersion` is the sixth field of the metadata, with its length.
+    let before = format!("2{}{version}", char::from(u8::try_from(version.len()).unwrap()));
+    assert!(!holds(&bytes, &before), "the version of the deletion is a later one");
+}

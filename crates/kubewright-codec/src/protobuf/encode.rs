@@ -161,6 +161,14 @@ pub fn delimited(number: u32, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>
     close(open, out);
 }
 
+/// The beginning of a field of that many bytes.
+pub(super) fn head(number: u32, length: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(6);
+    varint(u64::from(number) << 3 | 2, &mut out);
+    varint(length as u64, &mut out);
+    out
+}
+
 /// Where the length of a field stands that is being written.
 #[must_use]
 pub(super) struct Open(usize);

@@ -209,10 +209,73 @@ pub fn encode_text(text: &[u8]) -> Option<Vec<u8>> {
     stored(text).or_else(|| encode(&serde_json::from_slice(text).ok()?))
 }
 
-/// `None` for a text that does not begin as what is stored does, or has no message.
-fn stored(text: &[u8]) -> Option<Vec<u8>> {
+/// The message of an object as it is stored, without an envelope. `None` for what has none, and for a text that does not begin as
+/// what is stored does.
+#[must_use]
+pub fn message(text: &[u8]) -> Option<Vec<u8>> {
+    let (kind, api_version) = type_of(text)?;
+    let mut out = Vec::with_capacity(text.len());
+    stream::message(message_of(api_version, kind)?, text, &mut out).ok()?;
+    Some(out)
+}
+
+/// The answer with an object of that type, of its [message](message()).
+#[must_use]
+pub fn envelope(api_version: &str, kind: &str, message: &[u8]) -> Vec<u8> {
+    let mut out = opened(api_version, kind, message.len());
+    out.extend_from_slice(message);
+    out.extend_from_slice(&CLOSED);
+    out
+}
+
+/// What stands before the items of a list, and behind them; `metadata` is the list's, `items` how many bytes the items have, with what
+/// stands [before each](item()).
+#[must_use]
+pub fn list_envelope(
+    api_version: &str,
+    kind: &str,
+    metadata: &Value,
+    items: usize,
+) -> Option<(Vec<u8>, Vec<u8>)> {
+    let message = Message::named("meta/v1.ListMeta")?;
+    let mut own = Vec::new();
+    encode::delimited(1, &mut own, |out| encode::message(message, metadata, out));
+    let mut head = opened(api_version, kind, own.len() + items);
+    head.append(&mut own);
+    Some((head, CLOSED.to_vec()))
+}
+
+/// What stands before a message of that many bytes in a list.
+#[must_use]
+pub fn item(length: usize) -> Vec<u8> {
+    encode::head(2, length)
+}
+
+/// The encoding and the type of the content, which are left to what is meant by none.
+const CLOSED: [u8; 4] = [3 << 3 | 2, 0, 4 << 3 | 2, 0];
+
+/// The beginning of an envelope, up to a message of that many bytes.
+fn opened(api_version: &str, kind: &str, length: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(length + 64);
+    out.extend_from_slice(&MAGIC);
+    encode::delimited(1, &mut out, |out| {
+        encode::text(1, api_version, out);
+        encode::text(2, kind, out);
+    });
+    out.extend(encode::head(2, length));
+    out
+}
+
+/// The kind and the version that a text begins with.
+fn type_of(text: &[u8]) -> Option<(&str, &str)> {
     let (kind, rest) = quoted(text.strip_prefix(b"{\"kind\":\"")?)?;
     let (api_version, _) = quoted(rest.strip_prefix(b",\"apiVersion\":\"")?)?;
+    Some((kind, api_version))
+}
+
+/// `None` for a text that does not begin as what is stored does, or has no message.
+fn stored(text: &[u8]) -> Option<Vec<u8>> {
+    let (kind, api_version) = type_of(text)?;
     let message = message_of(api_version, kind);
     let item = || message_of(api_version, kind.strip_suffix("List")?);
     let mut out = Vec::with_capacity(text.len() + 64);

@@ -6,7 +6,9 @@ use super::maker::Maker;
 use super::table::{Form, Message, Type};
 use super::transcode;
 use super::wire::Reader;
-use super::{Envelope, MAGIC, Mistake, ObjectType, encode, encode_event, encode_text};
+use super::{
+    Envelope, MAGIC, Mistake, ObjectType, encode, encode_event, encode_text, item, list_envelope, message,
+};
 
 fn type_of(group: &'static str, version: &'static str, kind: &'static str) -> ObjectType<'static> {
     ObjectType::of(group, version, kind).unwrap()
@@ -295,6 +297,30 @@ fn a_list_is_the_same_whether_it_is_read_first_or_while_it_is_written() {
     // What does not begin as what is stored does is read first.
     assert_eq!(items(&encode_text(list.to_string().as_bytes()).unwrap()), streamed);
     assert_eq!(encode_text(b"{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"data\":7}x"), None);
+}
+
+#[test]
+fn messages_that_are_kept_make_the_answers_that_are_made_of_the_text() {
+    let items: Vec<Value> = ["a".to_owned(), "b".repeat(300)]
+        .map(|name| json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name}, "data": {"k": "v"}}))
+        .into();
+    let messages: Vec<Vec<u8>> =
+        items.iter().map(|item| message(stored_form(item).as_bytes()).unwrap()).collect();
+    for (item, message) in items.iter().zip(&messages) {
+        let whole = encode_text(stored_form(item).as_bytes()).unwrap();
+        assert_eq!(super::envelope("v1", "ConfigMap", message), whole);
+    }
+    let metadata = json!({"resourceVersion": "7"});
+    let texts: Vec<String> = items.iter().map(stored_form).collect();
+    let list = format!(
+        "{{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"metadata\":{metadata},\"items\":[{}]}}",
+        texts.join(",")
+    );
+    let framed: Vec<Vec<u8>> =
+        messages.iter().map(|message| [item(message.len()), message.clone()].concat()).collect();
+    let (head, tail) = list_envelope("v1", "ConfigMapList", &metadata, framed.concat().len()).unwrap();
+    assert_eq!([head, framed.concat(), tail].concat(), encode_text(list.as_bytes()).unwrap());
+    assert_eq!(message(b"{\"kind\":\"Thing\",\"apiVersion\":\"example.com/v1\"}"), None);
 }
 
 #[test]

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use kubewright_kinds::{Kind, Summary, encode, unreadable};
+use kubewright_kinds::{Kind, Summary, unreadable};
 use kubewright_meta::ApiError;
 use kubewright_store::{Entry, Gone, Revision, Snapshot};
 use serde_json::Value;
@@ -58,20 +57,11 @@ impl List {
     }
 }
 
-/// An object's bytes.
+/// An object, in the version asked for.
 ///
 /// # Errors
 /// 404; 504 for a resource version that is not there yet.
-pub async fn get(engine: &Engine, call: Call<'_>, version: &str) -> Result<Bytes, ApiError> {
-    Ok(encode::object(call.kind, &*entry(engine, call, version).await?))
-}
-
-/// The same as it is stored, in the version asked for.
-pub(super) async fn entry(
-    engine: &Engine,
-    call: Call<'_>,
-    version: &str,
-) -> Result<Arc<Entry<Summary>>, ApiError> {
+pub async fn get(engine: &Engine, call: Call<'_>, version: &str) -> Result<Arc<Entry<Summary>>, ApiError> {
     if !version.is_empty() {
         // The watch cache of a kind and the store behind it refuse a bad version each in its own way.
         let refused = |why: String| match call.kind.behaviour.is_cached {

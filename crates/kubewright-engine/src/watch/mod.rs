@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream::{self, Stream};
-use kubewright_codec::negotiate::Encoding;
+use kubewright_codec::negotiate::{Encoding, Shape};
 use kubewright_codec::protobuf;
 use kubewright_codec::rope::{READ, Rope};
-use kubewright_kinds::{Summary, encode, unreadable};
+use kubewright_kinds::{Kind, Summary, encode, unreadable};
 use kubewright_meta::ApiError;
 use kubewright_store::{Cursor, Entry, Event, Gone, Revision};
 use serde_json::{Value, json};
@@ -215,7 +215,7 @@ impl Watch {
         while !self.lines.out.is_full() && read < READ {
             let Some(entry) = self.there.next() else { break };
             read += entry.bytes.len();
-            self.lines.event("ADDED", encode::object(self.selection.kind(), &entry));
+            self.lines.entry("ADDED", self.selection.kind(), &entry);
         }
         if !self.there.as_slice().is_empty() {
             return;
@@ -270,6 +270,18 @@ struct Lines {
 }
 
 impl Lines {
+    /// An object as it is stored, in the version of `kind`.
+    fn entry(&mut self, what: &str, kind: &Kind, entry: &Entry<Summary>) {
+        if self.encoding == Encoding::Protobuf
+            && self.shaper.shape == Shape::Object
+            && let Some(message) = encode::message(kind, entry)
+        {
+            let object = protobuf::envelope(&kind.api_version(), &kind.kind, &message);
+            return self.out.share(protobuf::encode_event(what, &object).into());
+        }
+        self.event(what, encode::object(kind, entry));
+    }
+
     fn event(&mut self, what: &str, object: Bytes) {
         let object = self.shaper.event(object);
         self.line(what, object);

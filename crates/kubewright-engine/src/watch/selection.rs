@@ -50,9 +50,9 @@ impl Selection {
         let deleted = matches!(event.happening, Happening::Deleted);
         let after = !deleted && self.matches(&event.entry);
         match (before, after) {
-            (None, true) => lines.event("ADDED", encode::object(&self.kind, &event.entry)),
-            (Some(_), true) => lines.event("MODIFIED", encode::object(&self.kind, &event.entry)),
-            (Some(_), false) if deleted => lines.event("DELETED", encode::object(&self.kind, &event.entry)),
+            (None, true) => lines.entry("ADDED", &self.kind, &event.entry),
+            (Some(_), true) => lines.entry("MODIFIED", &self.kind, &event.entry),
+            (Some(_), false) if deleted => lines.entry("DELETED", &self.kind, &event.entry),
             (Some(before), false) => lines.event("DELETED", self.last_seen(before, event)),
             (None, false) => {}
         }

@@ -1,5 +1,7 @@
 //! The shapes of an answer: the object itself, its metadata alone, or a table of rows.
 
+mod messages;
+
 use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -14,6 +16,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+pub use self::messages::Messages;
 use crate::verbs::List;
 
 /// How much of the object the rows of a table carry (`includeObject`).
