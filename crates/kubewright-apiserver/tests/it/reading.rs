@@ -208,6 +208,19 @@ async fn a_watch_lasts_as_long_as_it_asks() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_watch_that_is_over_before_it_begins_tells_of_nothing() {
+    let api = Api::start().await;
+    api.post("/api/v1/namespaces/default/configmaps", json!({"metadata": {"name": "a"}})).await.expect(201);
+    let over = "watch=true&timeoutSeconds=-1";
+    for query in ["", "&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"] {
+        let mut watch = api.watch(&format!("{MAPS}?{over}{query}")).await;
+        let before = tokio::time::Instant::now();
+        assert!(watch.next().await.is_none(), "{query}");
+        assert_eq!(before.elapsed().as_secs(), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_old_path_of_a_watch_names_one_object() {
     let api = Api::start().await;
     let maps = "/api/v1/namespaces/default/configmaps";

@@ -42,7 +42,7 @@ pub struct ListOptions {
     pub bookmarks: bool,
     /// The watch begins with what is there.
     pub initial_events: Option<bool>,
-    /// How long the watch lasts.
+    /// How long the watch lasts; one that is to end before it begins lasts no time.
     pub timeout: Option<Duration>,
 }
 
@@ -88,9 +88,8 @@ impl ListOptions {
             bookmarks: query.flag("allowWatchBookmarks"),
             initial_events,
             timeout: timeout
-                .and_then(|seconds| u64::try_from(seconds).ok())
-                .filter(|seconds| *seconds > 0)
-                .map(Duration::from_secs),
+                .filter(|seconds| *seconds != 0)
+                .map(|seconds| Duration::from_secs(u64::try_from(seconds).unwrap_or(0))),
         })
     }
 

@@ -91,11 +91,14 @@ pub async fn open(
         _ => engine.store().watch(&call.kind.collection, after),
     };
     let now = Instant::now();
+    let is_over = options.timeout.is_some_and(|timeout| timeout.is_zero());
     let state = Watch {
         batch: if convert::asks_to_view(call.kind) { BATCH } else { NonZeroUsize::MIN },
         engine: Arc::downgrade(engine),
         selection,
         cursor: match cursor {
+            // One that is over before it begins tells of nothing.
+            _ if is_over => None,
             Ok(cursor) => Some(cursor),
             Err(gone) => {
                 lines.error(&too_old(&gone));
@@ -103,10 +106,10 @@ pub async fn open(
             }
         },
         lines,
-        there: there.into_iter(),
+        there: if is_over { Vec::new() } else { there }.into_iter(),
         has_begun: false,
         beginning: life.beginning.take(),
-        initial_bookmark: initial && options.bookmarks,
+        initial_bookmark: initial && options.bookmarks && !is_over,
         told: after,
         bookmark: options.bookmarks.then(|| now + BOOKMARK_INTERVAL),
         deadline: now + options.timeout.unwrap_or_else(|| life.length(engine)),
@@ -195,6 +198,8 @@ impl Watch {
             return;
         };
         self.selection.renew(&engine.kinds());
+        // Ages are as of the event.
+        self.lines.shaper.now = engine.world().clock.now();
         match convert::viewed_events(&engine, self.selection.kind(), events).await {
             Ok(events) => {
                 for event in events {

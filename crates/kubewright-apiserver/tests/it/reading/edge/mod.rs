@@ -162,6 +162,19 @@ async fn a_watch_in_protobuf_is_framed() {
     assert_eq!(events, [b"ADDED".to_vec(), b"DELETED".to_vec()]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn ages_in_a_watch_are_as_of_its_events() {
+    let api = Api::start().await;
+    let accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
+    let watch = format!("{MAPS}?watch=1&timeoutSeconds=60");
+    let response = api.open(Method::GET, &watch, &[("accept", accept)], "").await;
+    tokio::time::advance(std::time::Duration::from_secs(30)).await;
+    api.post(MAPS, json!({"metadata": {"name": "a"}})).await.expect(201);
+    let told = response.into_body().collect().await.expect("a body cannot fail").to_bytes();
+    let event: serde_json::Value = serde_json::from_slice(told.trim_ascii_end()).expect("one event");
+    assert_eq!(event["object"]["rows"][0]["cells"], json!(["a", 0, "0s"]));
+}
+
 /// Custom resources have no messages.
 #[tokio::test(start_paused = true)]
 async fn a_custom_resource_is_json_or_not_acceptable() {
