@@ -86,6 +86,9 @@ pub(super) async fn answer(
     if kind.verbs == Verbs::CreateOnly && verb != "create" {
         return Err(ApiError::method_not_allowed());
     }
+    if kind.custom.is_none() && !target.subresource.is_empty() {
+        subresources::check_route(&kind, &target.subresource, verb, &parts.method)?;
+    }
     if verb == "patch" && kind.custom.is_none() && !passes {
         check_patch_type(media_type(&parts.headers))?;
     }

@@ -22,16 +22,8 @@ use super::respond::{self, ResponseBody};
 pub(super) async fn answer(info: &RequestInfo<'_>, name: &str) -> Result<Response<ResponseBody>, ApiError> {
     let call = info.call;
     let Some(subresource) = call.kind.subresource(name) else {
-        return Err(match &call.kind.custom {
-            Some(_) => ApiError::not_found(call.kind, call.name),
-            None => ApiError::no_such_resource(),
-        });
+        return Err(ApiError::not_found(call.kind, call.name));
     };
-    // `ProxyMethods` of `pkg/registry/core/pod/rest`: OPTIONS is a method, and no verb.
-    let asks_behind = matches!(subresource, Subresource::Proxy(_)) && *info.method == Method::OPTIONS;
-    if call.kind.custom.is_none() && !subresource.verbs().contains(&info.verb) && !asks_behind {
-        return Err(ApiError::method_not_allowed());
-    }
     // The handler of custom objects asks for the verb itself (`serveStatus` and `serveScale` of `customresource_handler.go`).
     if call.kind.custom.is_some() && !matches!(info.verb, "get" | "update" | "patch") {
         return Err(ApiError::verb_not_supported(call.kind, info.verb));
@@ -60,6 +52,21 @@ pub(super) async fn answer(info: &RequestInfo<'_>, name: &str) -> Result<Respons
         | Subresource::Proxy(_) => connect::answer(info, subresource).await,
     };
     answered.map_err(|error| error.with_warnings(warnings))
+}
+
+/// Whether a subresource of a built-in kind has a route for a verb, which is asked before anything of a request is looked at.
+///
+/// # Errors
+/// 404 for one that there is not, 405 for a verb that it does not have.
+pub(super) fn check_route(kind: &Kind, name: &str, verb: &str, method: &Method) -> Result<(), ApiError> {
+    let subresource = kind.subresource(name).ok_or_else(ApiError::no_such_resource)?;
+    // `ProxyMethods` of `pkg/registry/core/pod/rest`: OPTIONS is a method, and no verb.
+    let asks_behind = matches!(subresource, Subresource::Proxy(_)) && *method == Method::OPTIONS;
+    if subresource.verbs().contains(&verb) || asks_behind {
+        Ok(())
+    } else {
+        Err(ApiError::method_not_allowed())
+    }
 }
 
 /// A subresource that is a part of the object: it is read whole and written in part.

@@ -3,6 +3,7 @@
 mod eviction;
 mod streams;
 
+use http::Method;
 use serde_json::{Value, json};
 
 use crate::support::Api;
@@ -21,6 +22,21 @@ async fn with_a_pod() -> Api {
 
 fn binding(metadata: &Value, target: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_route_that_there_is_not_comes_before_what_is_wanted_and_what_is_sent() {
+    let api = Api::start().await;
+    let headers = [("accept", "text/html"), ("content-type", "application/merge-patch+json")];
+    let finalize = "/api/v1/namespaces/default/finalize";
+    api.send(Method::PATCH, finalize, &headers, "{}").await.refused(405, "MethodNotAllowed");
+    let unknown = [("accept", "text/html"), ("content-type", "text/plain")];
+    api.send(Method::PATCH, finalize, &unknown, "{}").await.refused(405, "MethodNotAllowed");
+    // Nothing warns of a version whose part is not there.
+    let scale = "/api/v1/namespaces/default/endpoints/a/scale";
+    let answer = api.send(Method::POST, scale, &[("content-type", "application/json")], "{}").await;
+    assert_eq!(answer.headers.get("warning"), None);
+    answer.refused(404, "NotFound");
 }
 
 #[tokio::test(start_paused = true)]
