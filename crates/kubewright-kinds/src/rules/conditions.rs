@@ -31,7 +31,11 @@ pub(super) fn check(conditions: &At<'_>, errors: &mut Errors) {
         } else {
             errors.text(&kind, text::label_key);
         }
-        errors.need_one_of(&condition.get("status"), &STATUSES);
+        let status = condition.get("status");
+        // Up to v1.36 a status that is not there is one that is not known.
+        if !status.is_empty() || !version::since(Version::V1_37) || errors.need(&status) {
+            errors.one_of(&status, &STATUSES);
+        }
         let generation = condition.get("observedGeneration");
         if generation.number().is_some_and(|number| number < 0) {
             errors.invalid(&generation, "must be greater than or equal to zero");
@@ -90,4 +94,27 @@ pub(super) fn printed(conditions: &At<'_>) -> String {
         )
     };
     format!("[{}]", conditions.items().map(one).collect::<Vec<_>>().join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_that_is_not_there_is_not_supported_up_to_v1_36_and_required_after_it() {
+        let conditions = serde_json::json!([
+            {"type": "A", "status": "", "reason": "A", "lastTransitionTime": "2020-01-01T00:00:00Z"},
+            {"type": "B", "status": "Maybe", "reason": "A", "lastTransitionTime": "2020-01-01T00:00:00Z"},
+        ]);
+        let said = |version| {
+            let errors =
+                version::judged_by(version, || Errors::of(|errors| check(&At::root(&conditions), errors)));
+            errors.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let unknown = "supported values: \"False\", \"True\", \"Unknown\"";
+        let of_b = format!("[1].status: Unsupported value: \"Maybe\": {unknown}");
+        let of_a = format!("[0].status: Unsupported value: \"\": {unknown}");
+        assert_eq!(said(Version::V1_36), [of_a, of_b.clone()]);
+        assert_eq!(said(Version::V1_37), ["[0].status: Required value".to_owned(), of_b]);
+    }
 }

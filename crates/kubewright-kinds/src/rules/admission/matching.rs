@@ -36,7 +36,7 @@ pub(super) fn default_constraints(constraints: &mut Value) {
 
 /// `matchConstraints` and `matchResources` (`validateMatchResources`).
 pub(super) fn check_constraints(constraints: &At<'_>, errors: &mut Errors) {
-    errors.need_one_of(&constraints.get("matchPolicy"), &POLICIES);
+    errors.one_of(&constraints.get("matchPolicy"), &POLICIES);
     for field in ["namespaceSelector", "objectSelector"] {
         let given = constraints.get(field);
         if given.is_set() {

@@ -73,7 +73,7 @@ fn default(policy: &mut Value) {
 
 /// What both kinds of policies check, up to their variables. Conditions that do not change are not checked again.
 fn check_common(spec: &At<'_>, old: Option<&Value>, mutating: bool, errors: &mut Errors) -> Expressions {
-    errors.need_one_of(&spec.get("failurePolicy"), &["Fail", "Ignore"]);
+    errors.one_of(&spec.get("failurePolicy"), &["Fail", "Ignore"]);
     let kind = spec.get("paramKind");
     if kind.is_set() {
         check_param_kind(&kind, errors);

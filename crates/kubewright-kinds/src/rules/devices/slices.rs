@@ -200,7 +200,11 @@ fn check_nodes(spec: &At<'_>, errors: &mut Errors) {
         if terms.len() != 1 {
             let error =
                 FieldError::invalid(&terms.path, Value::Null, "must have exactly one node selector term");
-            let printed = if terms.is_empty() { "[]".to_owned() } else { shapes::terms(terms.value) };
+            let printed = match terms.is_empty() {
+                true if terms.is_set() => "[]".to_owned(),
+                true => "null".to_owned(),
+                false => shapes::terms(terms.value),
+            };
             errors.push(error.printed(printed));
         }
     }

@@ -7,6 +7,7 @@ use kubewright_spec::Version;
 use serde_json::Value;
 
 use super::super::at::At;
+use super::super::conditions::check as check_conditions;
 use super::super::errors::{Errors, IMMUTABLE};
 use super::super::pods::check_node_selector;
 use super::super::pods::volumes::check_driver_name;
@@ -210,48 +211,4 @@ fn parse(address: &str) -> Option<(std::net::IpAddr, u8)> {
         let ip: Vec<String> = ip.split('.').map(plain).collect();
         text::parse_cidr(&format!("{}/{length}", ip.join(".")))
     })
-}
-
-/// Conditions as most kinds have them (`metav1/validation.ValidateConditions`).
-pub(super) fn check_conditions(conditions: &At<'_>, errors: &mut Errors) {
-    let mut seen = BTreeSet::new();
-    for condition in conditions.items() {
-        let kind = condition.get("type");
-        if !seen.insert(kind.text()) {
-            let at = if since(Version::V1_37) { &condition.path } else { &kind.path };
-            errors.push(FieldError::duplicate(at, kind.text()));
-        }
-        errors.text(&kind, text::label_key);
-        errors.one_of(&condition.get("status"), &["False", "True", "Unknown"]);
-        let generation = condition.get("observedGeneration");
-        if generation.number().is_some_and(|number| number < 0) {
-            errors.invalid(&generation, "must be greater than or equal to zero");
-        }
-        errors.need(&condition.get("lastTransitionTime"));
-        let reason = condition.get("reason");
-        if errors.need(&reason) {
-            check_reason(&reason, errors);
-        }
-        let message = condition.get("message");
-        if message.text().len() > 32 * 1024 {
-            errors.push(FieldError::too_long(&message.path, 32 * 1024));
-        }
-    }
-}
-
-fn check_reason(reason: &At<'_>, errors: &mut Errors) {
-    let text = reason.text();
-    let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b',' | b':');
-    let is_last = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    let is_good = text.as_bytes().first().is_some_and(u8::is_ascii_alphabetic)
-        && text.bytes().all(is_inner)
-        && text.as_bytes().last().is_some_and(is_last);
-    if !is_good {
-        let message = "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric characters or '_,:', and must end with an alphanumeric character or '_'";
-        let examples = ["my_name", "MY_NAME", "MyName", "ReasonA,ReasonB", "ReasonA:ReasonB"];
-        errors.invalid(reason, text::pattern(message, "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?", &examples));
-    }
-    if text.len() > 1024 {
-        errors.push(FieldError::too_long(&reason.path, 1024));
-    }
 }

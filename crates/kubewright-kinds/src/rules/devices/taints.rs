@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::pods::volumes::check_driver_name;
-use super::super::{Generation, Rules, fill, text};
-use super::{names, status};
+use super::super::{Generation, Rules, conditions, fill, text};
+use super::names;
 
 const EFFECTS: [&str; 3] = ["NoExecute", "NoSchedule", "None"];
 /// How many conditions the status of a rule may have.
@@ -25,10 +25,10 @@ pub(crate) const fn rules() -> Rules {
         },
         validate_status: |new, _| {
             Errors::of(|errors| {
-                let conditions = At::root(new).dig(&["status", "conditions"]);
-                status::check_conditions(&conditions, errors);
-                if conditions.len() > CONDITIONS {
-                    errors.too_many(&conditions, conditions.len(), CONDITIONS);
+                let list = At::root(new).dig(&["status", "conditions"]);
+                conditions::check(&list, errors);
+                if list.len() > CONDITIONS {
+                    errors.too_many(&list, list.len(), CONDITIONS);
                 }
             })
         },
