@@ -53,10 +53,12 @@ const FIELDS: [(&str, &[&str]); 10] = [
 ];
 
 /// The same of a pod's status (`dropDisabledPodStatusFields`). `<statuses>` stands for each list of statuses of containers.
-const STATUS_FIELDS: [(&str, &str); 3] = [
+const STATUS_FIELDS: [(&str, &str); 5] = [
     ("DRAExtendedResource", "extendedResourceClaimStatus"),
     ("DRANodeAllocatableResources", "nodeAllocatableResourceClaimStatuses"),
     ("ImageVolumeWithDigest", "<statuses>.*.volumeMounts.*.volumeStatus"),
+    ("ResourceHealthStatus", "<statuses>.*.allocatedResourcesStatus"),
+    ("ResourceHealthStatusMessage", "<statuses>.*.allocatedResourcesStatus.*.resources.*.message"),
 ];
 
 /// The lists of statuses of containers.

@@ -2,6 +2,7 @@
 
 mod annotations;
 mod claims;
+mod container_statuses;
 mod containers;
 mod defaults;
 mod disabled;

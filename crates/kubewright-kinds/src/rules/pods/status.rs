@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::{ip, structs, text, version};
+use super::container_statuses;
 
 const NOT_NEGATIVE: &str = "must be a non-negative integer";
 
@@ -48,6 +49,7 @@ pub(super) fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
             errors.invalid_text(&first, "must be equal to `hostIP`");
         }
         check_ips(&hosts, &before.get("hostIPs"), "core.HostIP", errors);
+        container_statuses::check(&pod, errors);
     })
 }
 

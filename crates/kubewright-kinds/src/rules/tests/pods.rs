@@ -442,6 +442,59 @@ fn the_addresses_of_a_pod_are_addresses() {
 }
 
 #[test]
+fn what_a_status_says_of_users_and_of_what_is_allocated_is_checked() {
+    let old = made(POD, &json!({"spec": pod_spec()}));
+    let said = |object: &Value, list: &str, status: Value| {
+        let new = with(object, &format!("/status/{list}"), json!([status]));
+        messages(&super::rules(POD).errors_on_status(&new, &old, true))
+    };
+    let user = json!({"name": "c", "user": {"linux": {"uid": -1, "gid": 7, "supplementalGroups": [1, -2]}}});
+    let number = "must be between 0 and 2147483647, inclusive";
+    for list in ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"] {
+        assert_eq!(
+            said(&old, list, user.clone()),
+            [
+                format!("status.{list}[0].user.linux.uid: Invalid value: -1: {number}"),
+                format!("status.{list}[0].user.linux.supplementalGroups[1]: Invalid value: -2: {number}"),
+            ]
+        );
+    }
+    let windows = with(&old, "/spec/os", json!({"name": "windows"}));
+    assert_eq!(
+        said(&windows, "containerStatuses", user),
+        ["status.containerStatuses[0].user.linux: Forbidden: cannot be set for a windows pod"]
+    );
+    let health = |name: &str, resources: Value| json!({"name": "c", "allocatedResourcesStatus": [{"name": name, "resources": resources}]});
+    let asking = with(&old, "/spec/containers/0/resources", json!({"requests": {"cpu": "1"}}));
+    let good = health("cpu", json!([{"resourceID": "a", "health": "Healthy", "message": "m"}]));
+    assert_eq!(said(&asking, "containerStatuses", good), Vec::<String>::new());
+    let bad = [
+        json!({"resourceID": "a", "health": ""}),
+        json!({"resourceID": "a", "health": "Unknown", "message": ""}),
+    ];
+    let at = "status.containerStatuses[0].allocatedResourcesStatus[0]";
+    assert_eq!(
+        said(&asking, "containerStatuses", health("memory", json!(bad))),
+        [
+            format!(
+                "{at}.name: Invalid value: \"memory\": must match one of the container's resource requests"
+            ),
+            format!(
+                "{at}.resources[0].health: Unsupported value: \"\": supported values: \"Healthy\", \"Unhealthy\", \"Unknown\""
+            ),
+            format!("{at}.resources[1].message: Required value: must be non-empty if specified"),
+            format!("{at}.resources[1].resourceID: Duplicate value: \"a\""),
+        ]
+    );
+    assert_eq!(
+        said(&old, "ephemeralContainerStatuses", health("cpu", json!([]))),
+        [
+            "status.ephemeralContainerStatuses[0].allocatedResourcesStatus: Forbidden: must not be specified in container status"
+        ]
+    );
+}
+
+#[test]
 fn both_names_of_the_service_account_are_told() {
     for field in ["serviceAccount", "serviceAccountName"] {
         let pod = made(POD, &with(&of(POD), &format!("/spec/{field}"), json!("bot")));
