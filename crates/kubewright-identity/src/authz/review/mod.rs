@@ -422,6 +422,10 @@ fn is_read(requirement: &Value, of_labels: bool) -> bool {
 fn requirement_errors(path: &str, of_labels: bool, requirement: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let values = requirement["values"].as_array().map_or(&[][..], Vec::as_slice);
+    let key = requirement["key"].as_str().unwrap_or_default();
+    if !of_labels && key.is_empty() {
+        errors.push(FieldError::required(format!("{path}.key"), "must be specified"));
+    }
     match requirement["operator"].as_str().unwrap_or_default() {
         "In" | "NotIn" if values.is_empty() => {
             let why = "must be specified when `operator` is 'In' or 'NotIn'";
@@ -433,7 +437,6 @@ fn requirement_errors(path: &str, of_labels: bool, requirement: &Value) -> Vec<F
         }
         _ => {}
     }
-    let key = requirement["key"].as_str().unwrap_or_default();
     if of_labels {
         for problem in text::label_key(key) {
             errors.push(FieldError::invalid(format!("{path}.key"), key, problem));
@@ -443,8 +446,6 @@ fn requirement_errors(path: &str, of_labels: bool, requirement: &Value) -> Vec<F
                 errors.push(FieldError::invalid(format!("{path}.values[{index}]"), value, problem));
             }
         }
-    } else if key.is_empty() {
-        errors.push(FieldError::required(format!("{path}.key"), "must be specified"));
     }
     errors
 }

@@ -150,6 +150,17 @@ fn selectors_are_raw_or_requirements_not_both_and_not_neither() {
 }
 
 #[test]
+fn a_requirement_of_a_field_is_asked_for_its_key_first_and_one_of_a_label_last() {
+    let fields = |of_labels| {
+        let requirement = json!({"key": "", "operator": "Exists", "values": ["a"]});
+        let errors = requirement_errors("r", of_labels, &requirement);
+        errors.iter().map(|error| error.field.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(fields(false), ["r.key", "r.values"]);
+    assert_eq!(fields(true)[..2], ["r.values", "r.key"]);
+}
+
+#[test]
 fn a_rules_review_lists_what_the_asker_holds_in_a_namespace() {
     let answer = ask("selfsubjectrulesreviews", "", &json!({"spec": {"namespace": "ns"}})).unwrap();
     assert_eq!(
