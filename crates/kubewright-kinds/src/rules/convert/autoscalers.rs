@@ -28,10 +28,13 @@ pub(crate) fn to_v2(object: &mut Value) {
         if let Some(share) = take(spec, "targetCPUUtilizationPercentage") {
             all.push(cpu(&json!({"type": "Utilization", "averageUtilization": share}), "target"));
         }
-        if all.is_empty() {
+        // An object that says nothing, as that of a bookmark, was never read from the store, which fills it in.
+        if all.is_empty() && spec["maxReplicas"] != 0 {
             all.push(cpu(&json!({"type": "Utilization", "averageUtilization": 80}), "target"));
         }
-        fill::set(spec, "metrics", all);
+        if !all.is_empty() {
+            fill::set(spec, "metrics", all);
+        }
         if let Some(behavior) = behavior.filter(Value::is_object) {
             fill::set(spec, "behavior", recase(behavior, false));
         }
