@@ -20,7 +20,11 @@ pub fn own(
     live: Option<&Value>,
     next: &mut Value,
 ) {
-    let Cow::Owned(mut written) = as_written(call.kind, next) else {
+    let mut written = as_written(call.kind, next);
+    if let Some(complete) = call.kind.rules.complete_for_owners.filter(|_| live.is_none()) {
+        complete(written.to_mut());
+    }
+    let Cow::Owned(mut written) = written else {
         return writing(engine, call, subresource, options, |write| write.update(live, next));
     };
     // An empty list of owners is not as good as none: it asks for all to be forgotten.

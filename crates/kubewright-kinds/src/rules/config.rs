@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use kubewright_codec::json;
 use kubewright_meta::FieldError;
 use serde_json::Value;
 
@@ -17,7 +18,7 @@ const FROZEN: &str = "field is immutable when `immutable` is set";
 pub(crate) const fn config_maps() -> Rules {
     Rules {
         keeps_empty_maps: true,
-        again: Again::Object,
+        again: Again::ObjectAfter,
         validate: |map| Errors::of(|errors| check_map(&At::root(map), errors)),
         validate_update: |new, old| {
             Errors::of(|errors| {
@@ -44,7 +45,7 @@ pub(crate) const fn secrets() -> Rules {
                 fill::keep(new, old, "type");
             }
         },
-        again: Again::Object,
+        again: Again::ObjectAfter,
         validate: |secret| Errors::of(|errors| check_secret(&At::root(secret), errors)),
         validate_update: |new, old| {
             Errors::of(|errors| {
@@ -174,9 +175,15 @@ fn check_docker(entry: &At<'_>, errors: &mut Errors) {
         return;
     }
     let bytes = STANDARD.decode(entry.text()).unwrap_or_default();
-    if serde_json::from_slice::<serde_json::Map<String, Value>>(&bytes).is_err() {
-        let why =
-            if bytes.is_empty() { "unexpected end of JSON input" } else { "invalid character in JSON input" };
+    let why = match json::decode(&bytes).map(|parsed| parsed.value) {
+        Ok(Value::Object(_) | Value::Null) => None,
+        Ok(other) => Some(format!(
+            "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+            json::type_name(&other)
+        )),
+        Err(why) => Some(why),
+    };
+    if let Some(why) = why {
         errors.invalid_as(entry, "<secret contents redacted>", why);
     }
 }

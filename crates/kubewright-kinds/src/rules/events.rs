@@ -153,7 +153,10 @@ fn check_change(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
     for field in &FIXED {
         let shown = if *field == "reportingComponent" { "reportingController" } else { field };
         let now = At { path: shown.to_owned(), ..new.get(field) };
-        if !now.same_or_empty(&old.get(field)) {
+        let before = old.get(field);
+        // A reference to nothing is not none.
+        let is_other = *field == "related" && now.is_set() != before.is_set();
+        if is_other || !now.same_or_empty(&before) {
             match *field {
                 "reason" | "message" | "type" | "action" | "reportingComponent" | "reportingInstance" => {
                     errors.invalid_text(&now, "field is immutable");

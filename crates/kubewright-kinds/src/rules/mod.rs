@@ -63,6 +63,8 @@ pub struct Rules {
     /// Whether what is stored of a new object, which is not yet prepared, lacks what is filled in whenever it is read: the
     /// first update is a write then, whatever it changes.
     pub lacks_defaults: fn(&Value) -> bool,
+    /// Fills in what a new object has of itself before owners of fields are told, and is decided only when it is prepared.
+    pub complete_for_owners: Option<fn(&mut Value)>,
     /// Makes a replacement ready: server-owned fields are carried over from the old object. Arguments: new, old.
     pub prepare_update: fn(&mut Value, &Value),
     /// Writes down the time where the client left it out, once an object is prepared. Arguments: new, the object that it
@@ -123,6 +125,8 @@ pub enum Again {
     Metadata,
     /// The whole object.
     Object,
+    /// The whole object, once the change is looked at.
+    ObjectAfter,
     /// The whole object, twice.
     ObjectTwice,
 }
@@ -214,6 +218,7 @@ impl Rules {
             pod_spec: &[],
             prepare_create: |_| {},
             lacks_defaults: |_| false,
+            complete_for_owners: None,
             prepare_update: |_, _| {},
             stamp: |_, _, _| {},
             prepare_status: |_, _| {},
@@ -292,6 +297,16 @@ impl Rules {
     /// All that is wrong with a new object but its schema: metadata first (`rest.BeforeCreate`).
     #[must_use]
     pub fn errors_on_create(&self, object: &Value, namespaced: bool) -> Vec<FieldError> {
+        let mut errors = self.errors_as_new(object, namespaced);
+        // The generic part comes last. Alone it looks at what a long name is generated of.
+        if errors.is_empty() && self.name == NameRule::LongName {
+            errors.extend(metadata::validate(object, NameRule::PathSegment, namespaced));
+        }
+        errors
+    }
+
+    /// What the kind itself finds wrong with an object that is whole.
+    fn errors_as_new(&self, object: &Value, namespaced: bool) -> Vec<FieldError> {
         self.checked(object, || {
             if !self.judges_metadata {
                 let errors = (self.validate)(object);
@@ -310,16 +325,19 @@ impl Rules {
         self.checked(new, || {
             let mut errors = self.metadata_on_update(new, old, namespaced, self.change_again);
             match self.again {
-                Again::Nothing => {}
+                Again::Nothing | Again::ObjectAfter => {}
                 Again::Metadata => errors.extend(self.metadata(new, namespaced)),
-                Again::Object => errors.extend(self.errors_on_create(new, namespaced)),
+                Again::Object => errors.extend(self.errors_as_new(new, namespaced)),
                 Again::ObjectTwice => {
                     for _ in 0..2 {
-                        errors.extend(self.errors_on_create(new, namespaced));
+                        errors.extend(self.errors_as_new(new, namespaced));
                     }
                 }
             }
             errors.extend((self.validate_update)(new, old));
+            if self.again == Again::ObjectAfter {
+                errors.extend(self.errors_as_new(new, namespaced));
+            }
             ip::tolerate(&mut errors, old);
             errors
         })

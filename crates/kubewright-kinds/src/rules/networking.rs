@@ -183,7 +183,7 @@ pub(crate) const fn ingress_classes() -> Rules {
             }
         },
         generation: Generation::Content,
-        again: Again::Object,
+        again: Again::ObjectAfter,
         validate: |class| Errors::of(|errors| check_class(&At::root(class).get("spec"), errors)),
         validate_update: |new, old| {
             Errors::of(|errors| {

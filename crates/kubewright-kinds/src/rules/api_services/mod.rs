@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::at::At;
 use super::errors::Errors;
-use super::{Again, NameRule, Rules, fill, text};
+use super::{Again, Finalizers, NameRule, Rules, fill, text};
 
 /// The port of a service, where none is given.
 const HTTPS: u16 = 443;
@@ -40,6 +40,7 @@ pub(crate) const fn rules() -> Rules {
             fill::set(object, "status", status);
         },
         name: NameRule::PathSegment,
+        finalizers: Finalizers::Syntax,
         again: Again::Object,
         validate: |object| Errors::of(|errors| check(&At::root(object), errors)),
         validate_status: |new, _| {
@@ -122,6 +123,17 @@ mod tests {
 
     fn found(object: &Value) -> Vec<String> {
         rules().errors_on_create(object, false).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_finalizer_needs_no_domain() {
+        let mut object = local("example.com", "v1");
+        object["metadata"]["finalizers"] = json!(["a", "b c"]);
+        let said = found(&object);
+        assert!(
+            said.len() == 1 && said[0].starts_with("metadata.finalizers: Invalid value: \"b c\""),
+            "{said:?}"
+        );
     }
 
     #[test]

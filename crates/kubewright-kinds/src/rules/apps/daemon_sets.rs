@@ -33,6 +33,8 @@ pub(crate) const fn rules() -> Rules {
             count_template(object, 1);
         },
         prepare_update,
+        // The count is a part of the spec, which the status does not write.
+        prepare_status: |new, old| count_template(new, template_count(old).unwrap_or_default()),
         unwritten: |object| count_template(object, 0),
         generation: Generation::Content,
         validate: |object| Errors::of(|errors| check(&At::root(object).get("spec"), errors)),
@@ -88,10 +90,13 @@ fn default_status(object: &mut Value) {
     }
 }
 
+/// How often the template has changed, as an object says.
+fn template_count(object: &Value) -> Option<i64> {
+    object["metadata"]["annotations"][TEMPLATE_GENERATION].as_str().and_then(|text| text.parse().ok())
+}
+
 fn prepare_update(new: &mut Value, old: &Value) {
-    let before =
-        old["metadata"]["annotations"][TEMPLATE_GENERATION].as_str().and_then(|text| text.parse().ok());
-    let before: i64 = before.unwrap_or(1);
+    let before = template_count(old).unwrap_or(1);
     let changed = !same(&new["spec"]["template"], &old["spec"]["template"]);
     count_template(new, before.saturating_add(i64::from(changed)));
 }

@@ -50,8 +50,7 @@ fn has_address(spec: &Value) -> bool {
 }
 
 fn uses_node_ports(spec: &Value) -> bool {
-    let spared = spec.get("allocateLoadBalancerNodePorts") == Some(&Value::Bool(false));
-    matches!((text(spec, "type"), spared), ("NodePort", _) | ("LoadBalancer", false))
+    matches!(text(spec, "type"), "NodePort" | "LoadBalancer")
 }
 
 fn checks_health(spec: &Value) -> bool {
@@ -66,10 +65,8 @@ fn keep_addresses(spec: &mut Value, before: &Value) {
         if At::root(spec).get("clusterIPs").is_empty() {
             fill::keep(spec, before, "clusterIPs");
         }
-        for field in ["ipFamilies", "ipFamilyPolicy"] {
-            if At::root(spec).get(field).is_empty() && has_address(before) {
-                fill::keep(spec, before, field);
-            }
+        if !At::root(spec).get("ipFamilyPolicy").is_set() {
+            fill::keep(spec, before, "ipFamilyPolicy");
         }
     }
     // Who changes only the single address means the list too.

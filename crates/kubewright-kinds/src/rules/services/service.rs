@@ -157,7 +157,8 @@ fn check(spec: &At<'_>, errors: &mut Errors) {
 fn check_external_name(spec: &At<'_>, errors: &mut Errors) {
     for field in ["clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
         let at = spec.get(field);
-        if !at.is_empty() {
+        // A policy that is an empty text is one.
+        if !at.is_empty() || (field == "ipFamilyPolicy" && at.is_set()) {
             errors.forbidden(&at, "may not be set for ExternalName services");
         }
     }

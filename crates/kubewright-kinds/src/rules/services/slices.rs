@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use kubewright_meta::object;
 use serde_json::Value;
 
 use super::super::at::{At, same};
@@ -52,6 +53,10 @@ fn drop_topology(slice: &mut Value, old: Option<&Value>) {
     const NODE: &str = "kubernetes.io/hostname";
     if old.is_some_and(|old| same(&old["endpoints"], &slice["endpoints"])) {
         return;
+    }
+    if let Some(old) = old {
+        // It counts as a change, whatever is dropped of it.
+        object::set_meta(slice, "generation", Some((object::generation(old) + 1).into()));
     }
     let told = |endpoint: &At<'_>| endpoint.get("deprecatedTopology").entry(NODE).text().to_owned();
     let known: BTreeSet<String> = old

@@ -35,6 +35,26 @@ fn a_secret_holds_what_its_type_promises() {
 }
 
 #[test]
+fn what_is_wrong_with_the_logins_of_a_secret_is_said_in_words_of_go() {
+    let redacted = |key: &str, why: &str| {
+        vec![format!("data[{key}]: Invalid value: \"<secret contents redacted>\": {why}")]
+    };
+    for (kind, key) in [("dockercfg", ".dockercfg"), ("dockerconfigjson", ".dockerconfigjson")] {
+        for (bytes, why) in [
+            ("", "unexpected end of JSON input"),
+            ("eA==", "invalid character 'x' looking for beginning of value"),
+            ("W10=", "json: cannot unmarshal array into Go value of type map[string]interface {}"),
+            ("MQ==", "json: cannot unmarshal number into Go value of type map[string]interface {}"),
+        ] {
+            let secret = json!({"type": format!("kubernetes.io/{kind}"), "data": {key: bytes}});
+            assert_eq!(refused(SECRET, &secret), redacted(key, why));
+        }
+        let none = json!({"type": format!("kubernetes.io/{kind}"), "data": {key: "bnVsbA=="}});
+        assert!(refused(SECRET, &none).is_empty());
+    }
+}
+
+#[test]
 fn keys_are_file_names_and_a_megabyte_is_enough() {
     let key = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
     each_is_refused(
@@ -67,6 +87,10 @@ fn what_is_immutable_stays() {
             ("/metadata/labels", json!({"a": "b"}), &[]),
         ],
     );
+    let map = with(&of(CONFIG_MAP), "/immutable", json!(true));
+    let said = change_refused(CONFIG_MAP, &map, |map| map["data"]["a b"] = json!(""));
+    assert_eq!(said[0], format!("data: {FROZEN}"));
+    assert!(said[1].starts_with("data[a b]: Invalid value"), "{said:?}");
     let typed = change_refused(SECRET, &of(SECRET), |secret| secret["type"] = json!("other"));
     assert_eq!(typed, ["type: Invalid value: \"other\": field is immutable"]);
 }

@@ -56,6 +56,11 @@ fn services_are_checked() {
             ),
             ("/spec/type", json!("ExternalName"), &["spec.externalName: Required value"]),
             (
+                "/spec",
+                json!({"type": "ExternalName", "externalName": "example.com", "ipFamilyPolicy": ""}),
+                &["spec.ipFamilyPolicy: Forbidden: may not be set for ExternalName services"],
+            ),
+            (
                 "/spec/clusterIP",
                 json!("banana"),
                 &[
@@ -110,6 +115,50 @@ fn a_service_keeps_its_addresses_and_ports() {
         service["spec"]["clusterIPs"] = json!(["10.0.0.8"]);
     });
     assert_eq!(said, ["spec.clusterIPs[0]: Invalid value: [\"10.0.0.8\"]: may not change once set"]);
+}
+
+#[test]
+fn a_balanced_service_that_is_to_have_no_more_ports_of_nodes_keeps_those_that_it_has() {
+    let balanced = with(&with_addresses(), "/spec/type", json!("LoadBalancer"));
+    let old = made(SERVICE, &balanced);
+    let mut new = with(&old, "/spec/allocateLoadBalancerNodePorts", json!(false));
+    (rules(SERVICE).prepare_update)(&mut new, &old);
+    assert_eq!(new["spec"]["ports"], old["spec"]["ports"]);
+}
+
+#[test]
+fn a_policy_of_families_that_is_empty_is_not_taken_from_before() {
+    let said = change_refused(SERVICE, &with_addresses(), |service| {
+        service["spec"]["ipFamilyPolicy"] = json!("");
+    });
+    let policies = "\"PreferDualStack\", \"RequireDualStack\", \"SingleStack\"";
+    assert_eq!(said, [format!("spec.ipFamilyPolicy: Unsupported value: \"\": supported values: {policies}")]);
+}
+
+#[test]
+fn the_controller_of_a_class_is_compared_before_it_is_looked_at() {
+    let class = ("networking.k8s.io", "v1", "ingressclasses");
+    let good = json!({"metadata": {"name": "a"}, "spec": {"controller": "example.com/a"}});
+    let said = change_refused(class, &good, |class| class["spec"]["controller"] = json!("x"));
+    assert_eq!(
+        said,
+        [
+            "spec.controller: Invalid value: \"x\": field is immutable",
+            "spec.controller: Invalid value: \"x\": must be a domain-prefixed path (such as \"acme.io/foo\")"
+        ]
+    );
+}
+
+#[test]
+fn a_topology_that_is_dropped_of_a_slice_is_a_change() {
+    let slices = ("discovery.k8s.io", "v1", "endpointslices");
+    let slice =
+        json!({"metadata": {"name": "a"}, "addressType": "IPv4", "endpoints": [{"addresses": ["10.1.0.1"]}]});
+    let old = with(&made(slices, &slice), "/metadata/generation", json!(3));
+    let mut new = with(&old, "/endpoints/0/deprecatedTopology", json!({"a": "b"}));
+    (rules(slices).prepare_update)(&mut new, &old);
+    assert_eq!(new["endpoints"], old["endpoints"]);
+    assert_eq!((&old["metadata"]["generation"], &new["metadata"]["generation"]), (&json!(3), &json!(4)));
 }
 
 #[test]

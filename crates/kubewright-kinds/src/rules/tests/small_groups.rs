@@ -254,6 +254,8 @@ fn events_belong_to_the_namespace_of_what_they_are_about() {
         &of(new),
         &[("/note", json!("other"), &["message: Invalid value: \"other\": field is immutable"])],
     );
+    let said = change_refused(new, &of(new), |event| event["related"] = json!({}));
+    assert!(said.len() == 1 && said[0].starts_with("related: Invalid value: "), "{said:?}");
 }
 
 #[test]

@@ -8,6 +8,17 @@ use super::{change_refused, each_change_is_refused, each_is_refused, made, messa
 const LABELS: &str = "spec.template.metadata.labels: Invalid value: {\"app\":\"b\"}: `selector` does not match template `labels`";
 
 #[test]
+fn the_status_of_a_daemon_set_says_nothing_of_how_often_its_template_changed() {
+    const COUNT: &str = "deprecated.daemonset.template.generation";
+    let old = with(&made(DAEMON_SET, &of(DAEMON_SET)), "/metadata/annotations", json!({COUNT: "3"}));
+    for annotations in [json!({}), json!({COUNT: "7"})] {
+        let mut new = with(&old, "/metadata/annotations", annotations);
+        (rules(DAEMON_SET).prepare_status)(&mut new, &old);
+        assert_eq!(new["metadata"]["annotations"][COUNT], "3");
+    }
+}
+
+#[test]
 fn a_deployment_rolls_by_default() {
     let spec = &made(DEPLOYMENT, &of(DEPLOYMENT))["spec"];
     assert_eq!(spec["replicas"], 1);
