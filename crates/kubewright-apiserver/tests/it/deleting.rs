@@ -180,3 +180,16 @@ async fn who_deletes_jobs_and_does_not_say_what_becomes_of_their_pods_is_warned(
     let controllers = "/api/v1/namespaces/default/replicationcontrollers/missing";
     assert_eq!(answers(api.delete(controllers).await), (404, None), "though they orphan their pods, too");
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_was_created_as_deleted_is_marked_by_who_deletes_it() {
+    let api = Api::start().await;
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+    for (name, asked, ends) in [("a", "2020-01-01T00:00:00Z", true), ("b", "2999-01-01T00:00:00Z", false)] {
+        let metadata = json!({"name": name, "deletionTimestamp": asked, "finalizers": ["example.com/hold"]});
+        api.put(&format!("{leases}/{name}"), json!({"metadata": metadata})).await.expect(201);
+        let marked = api.delete(&format!("{leases}/{name}")).await.expect(200);
+        assert_eq!(marked["metadata"]["deletionGracePeriodSeconds"], 0);
+        assert_eq!(marked["metadata"]["deletionTimestamp"] == asked, ends, "{marked}");
+    }
+}

@@ -136,6 +136,56 @@ async fn a_dry_run_answers_and_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_link_to_itself_is_answered_on_trial_and_never_stored() {
+    let api = Api::start().await;
+    let (pods, leases) =
+        ("/api/v1/namespaces/default/pods", "/apis/coordination.k8s.io/v1/namespaces/default/leases");
+    let account = json!({"metadata": {"name": "default"}});
+    api.post("/api/v1/namespaces/default/serviceaccounts", account).await.expect(201);
+    api.post(MAPS, map("a")).await.expect(201);
+    api.post(pods, json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}))
+        .await
+        .expect(201);
+    let change = json!({"metadata": {"selfLink": "/a"}});
+    for path in [format!("{MAPS}/a"), format!("{pods}/a"), format!("{pods}/a/status")] {
+        let trial = api.patch(&format!("{path}?dryRun=All"), "merge", change.clone()).await.expect(200);
+        assert_eq!(trial["metadata"]["selfLink"], "/a", "{path}");
+        let before = api.get(&path).await.expect(200);
+        assert_eq!(api.patch(&path, "merge", change.clone()).await.expect(200), before, "{path}");
+    }
+    let lease = json!({"metadata": {"name": "a", "selfLink": "/a"}});
+    let made = api.put(&format!("{leases}/a"), lease).await.expect(201);
+    assert_eq!(made["metadata"].get("selfLink"), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_labels_that_a_job_has_of_its_template_belong_to_who_created_it() {
+    let api = Api::start().await;
+    let template = json!({
+        "metadata": {"labels": {"app": "a"}},
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+    });
+    let job = json!({"metadata": {"name": "a"}, "spec": {"template": template}});
+    let made = api.post("/apis/batch/v1/namespaces/default/jobs", job).await.expect(201);
+    assert_eq!(made["metadata"]["labels"]["batch.kubernetes.io/job-name"], "a");
+    let owned = &made["metadata"]["managedFields"][0]["fieldsV1"]["f:metadata"];
+    assert_eq!(*owned, json!({"f:labels": {".": {}, "f:app": {}}}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_name_is_generated_of_fits_into_a_path() {
+    let api = Api::start().await;
+    let classes = "/apis/resource.k8s.io/v1/deviceclasses";
+    let class = |generate: &str| json!({"metadata": {"name": "a", "generateName": generate}});
+    let message = api.post(classes, class("x/y")).await.refused(422, "Invalid");
+    assert!(
+        message.ends_with("metadata.generateName: Invalid value: \"x/y\": may not contain '/'"),
+        "{message}"
+    );
+    api.post(classes, class("No Name")).await.expect(201);
+}
+
+#[tokio::test(start_paused = true)]
 async fn status_and_the_rest_are_written_apart() {
     let api = Api::start().await;
     let path = "/apis/apps/v1/namespaces/default/deployments";

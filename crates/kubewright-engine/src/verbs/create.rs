@@ -270,6 +270,8 @@ async fn create_object(
     if version_of(&object).is_ok_and(|version| version != 0) {
         return Err(ApiError::unexplained("resourceVersion should not be set on objects to be created"));
     }
+    // It is never stored (`APIObjectVersioner.PrepareObjectForStorage`).
+    object::set_meta(&mut object, "selfLink", None);
     let addresses = addresses_of(kind, &object);
     let draft = if lacks { encode::lacking } else { encode::draft };
     let change = Change::Put(draft(kind, convert::in_storage_version(engine, kind, object).await?));

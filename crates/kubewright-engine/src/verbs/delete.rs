@@ -185,8 +185,10 @@ fn deletion(engine: &Engine, call: Call<'_>, current: &Value, options: &DeleteOp
         return Deletion { object: next, goes };
     }
     let held = object::finalizers(&next).next().is_some();
-    if held && !asked_before {
-        mark(&mut next, 0, now);
+    match (held, asked_before) {
+        (true, false) => mark(&mut next, 0, now),
+        (true, true) => mark_again(&mut next, now),
+        (false, _) => {}
     }
     Deletion { object: next, goes: !held }
 }
@@ -273,6 +275,15 @@ fn mark(next: &mut Value, grace: i64, now: Timestamp) {
     if generation > 0 {
         object::set_meta(next, "generation", Some((generation + 1).into()));
     }
+}
+
+/// Marks an object that is deleted already, whoever said so: it ends now at the latest (`markAsDeleting`).
+fn mark_again(next: &mut Value, now: Timestamp) {
+    let ends = object::meta_text(next, "deletionTimestamp").parse::<Timestamp>();
+    if ends.is_ok_and(|ends| ends > now) {
+        object::set_meta(next, "deletionTimestamp", Some(object::time(now)));
+    }
+    object::set_meta(next, "deletionGracePeriodSeconds", Some(0.into()));
 }
 
 /// Gives a pod its time to end. Asked again, the time only gets shorter, and not by itself

@@ -67,7 +67,9 @@ pub(super) fn prepare(kind: &Kind, part: Part, next: &mut Value, current: &Value
 
 /// What a write to the status says of metadata that no kind resets.
 fn copy_marks(kind: &Kind, next: &mut Value, written: &Value, current: &Value) {
-    object::copy_meta(next, written, "generateName");
+    for field in ["generateName", "selfLink"] {
+        object::copy_meta(next, written, field);
+    }
     let given = |field: &str| written["metadata"].get(field).is_some_and(|value| !value.is_null());
     if given("deletionGracePeriodSeconds") {
         object::copy_meta(next, written, "deletionGracePeriodSeconds");
@@ -86,9 +88,9 @@ pub(super) fn stamp(engine: &Engine, kind: &Kind, object: &mut Value, old: Optio
     kind.rules.stamp(object, old, now.as_str().unwrap_or_default());
 }
 
-/// What only the server sets in metadata. A uid that the client gives stays, to be compared.
+/// What only the server sets in metadata. A uid that the client gives stays, to be compared, and a link to itself, which is not stored.
 fn carry_metadata(next: &mut Value, current: &Value) {
-    for field in ["creationTimestamp", "resourceVersion", "generation", "selfLink"] {
+    for field in ["creationTimestamp", "resourceVersion", "generation"] {
         object::copy_meta(next, current, field);
     }
     for field in ["uid", "deletionGracePeriodSeconds"] {

@@ -181,10 +181,14 @@ async fn keep(
     epoch: Epoch,
     call: Call<'_>,
     Found { stored, entry, current, leaves_unread }: Found<'_>,
-    next: Value,
+    mut next: Value,
     options: &WriteOptions,
     conditional: bool,
 ) -> Result<Option<Bytes>, ApiError> {
+    if !options.dry_run {
+        // It is never stored (`APIObjectVersioner.PrepareObjectForStorage`).
+        object::set_meta(&mut next, "selfLink", None);
+    }
     let same = next == *current;
     // What has a time of its deletion and nothing to wait for goes with any write.
     let goes = is_finished(call.kind, &next);
