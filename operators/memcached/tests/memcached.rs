@@ -103,6 +103,11 @@ async fn mc_04_what_somebody_changes_or_deletes_is_put_right(cluster: Cluster) {
     cluster.settle().await;
     let pod = cluster.get::<Deployment>(NAME).await.spec.and_then(|spec| spec.template.spec).expect("a pod");
     assert_eq!(pod.containers[0].image.as_deref(), Some("memcached:1.6-alpine"), "mc_09");
+    let other = json!([{"name": "memcached", "port": 12000}]);
+    cluster.patch::<Service>(NAME, json!({"spec": {"ports": other}})).await;
+    cluster.settle().await;
+    let ports = cluster.get::<Service>(NAME).await.spec.and_then(|spec| spec.ports).unwrap_or_default();
+    assert_eq!(ports.iter().map(|port| port.port).collect::<Vec<_>>(), [11211]);
     cluster.delete::<Deployment>(NAME).await;
     cluster.delete::<Service>(NAME).await;
     cluster.delete::<PodDisruptionBudget>(NAME).await;

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use k8s_openapi::api::{
     apps::v1::Deployment,
-    core::v1::{ConfigMap, Pod, Secret},
+    core::v1::{ConfigMap, Pod, Secret, Service},
 };
 use kube::api::{Api, Patch, PatchParams};
 use kubewright_runtime::{
@@ -281,6 +281,57 @@ async fn a_foreign_change_of_an_owned_field_is_put_back_and_one_of_another_is_no
     let of_test =
         fields.as_array().and_then(|all| all.iter().find(|entry| entry["manager"] == "test").cloned());
     assert!(of_test.is_some_and(|entry| !entry["fieldsV1"]["f:data"]["f:a"].is_null()), "{fields}");
+    assert_eq!(look_again(&lab, &log).await, nothing());
+}
+
+/// A Service's port is known by its number: another number is another port, and two of one name, or without any, cannot be.
+#[tokio::test(start_paused = true)]
+async fn an_item_of_somebody_else_goes_where_what_is_wanted_cannot_stand_beside_it() {
+    for port in [json!({"name": "http", "port": 80}), json!({"port": 80})] {
+        let (lab, log) = (Lab::new().await, Log::new());
+        let wanted = Wanted::new(&lab, json!({"spec": {"selector": {"app": "web"}, "ports": [port]}}));
+        let _running = applied::<Service>(&lab, &wanted, &log).await;
+        let theirs = kubewright_objects::from_value(json!([
+            {"op": "replace", "path": "/spec/ports/0/port", "value": 81},
+            {"op": "add", "path": "/spec/externalName", "value": "theirs"},
+        ]));
+        let theirs = Patch::Json::<Value>(theirs.expect("a patch"));
+        patch::<Service>(&lab, &PatchParams::default(), &theirs).await;
+        let stored = lab.stored("services", "child").await.unwrap_or_default();
+        let ports: Vec<&Value> =
+            stored["spec"]["ports"].as_array().into_iter().flatten().map(|port| &port["port"]).collect();
+        assert_eq!(ports, [80], "{port}");
+        assert_eq!(stored["spec"]["externalName"], "theirs", "what stands in nobody's way stays");
+        assert_eq!(look_again(&lab, &log).await, nothing());
+    }
+}
+
+/// The same in a list of an item: the ports of a container.
+#[tokio::test(start_paused = true)]
+async fn an_item_of_a_list_in_an_item_goes_and_what_can_stand_beside_stays() {
+    let (lab, log) = (Lab::new().await, Log::new());
+    let mut wanted = deployment();
+    wanted["spec"]["template"]["spec"]["containers"][0]["ports"] =
+        json!([{"name": "http", "containerPort": 80}]);
+    let wanted = Wanted::new(&lab, wanted);
+    let _running = applied::<Deployment>(&lab, &wanted, &log).await;
+    let ports = "/spec/template/spec/containers/0/ports";
+    let theirs = kubewright_objects::from_value(json!([
+        {"op": "replace", "path": format!("{ports}/0/containerPort"), "value": 81},
+        {"op": "add", "path": format!("{ports}/-"), "value": {"name": "metrics", "containerPort": 90}},
+        {"op": "add", "path": "/spec/template/spec/containers/-", "value": {"name": "theirs", "image": "x"}},
+    ]));
+    patch::<Deployment>(&lab, &PatchParams::default(), &Patch::Json::<Value>(theirs.expect("a patch"))).await;
+    let stored = lab.stored("deployments", "child").await.unwrap_or_default();
+    let containers = &stored["spec"]["template"]["spec"]["containers"];
+    let names: Vec<&Value> = containers.as_array().into_iter().flatten().map(|one| &one["name"]).collect();
+    assert_eq!(names, ["web", "theirs"]);
+    let has_port = |number: u16| {
+        containers[0]["ports"]
+            .as_array()
+            .is_some_and(|all| all.iter().any(|port| port["containerPort"] == number))
+    };
+    assert!(has_port(80) && !has_port(81) && has_port(90));
     assert_eq!(look_again(&lab, &log).await, nothing());
 }
 

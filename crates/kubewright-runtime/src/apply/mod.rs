@@ -5,6 +5,7 @@
 mod all;
 mod body;
 mod known;
+mod make_room;
 mod mark;
 mod ready;
 mod take_over;
@@ -132,8 +133,20 @@ impl<'a, K: Cached> Apply<'a, K> {
             context.look_for_owner(self.mark.map_or(&child, |mark| &mark.owner)).await?;
         }
         let options = WriteOptions { field_owner: Some(manager.to_owned()), ..self.options };
-        let (intent, action) = (Intent::Fields(&body), Action::Patch(Patch::Apply(&body)));
-        let answer = context.send_write(&kind, &key, self.subresource, &options, action, intent).await?;
+        let send = async || {
+            let (intent, action) = (Intent::Fields(&body), Action::Patch(Patch::Apply(&body)));
+            context.send_write(&kind, &key, self.subresource, &options, action, intent).await
+        };
+        let takes = options.force && !is_dry_run && before.is_some();
+        let answer = match send().await {
+            Err(error) if takes => {
+                match make_room::make_room::<K>(context, &kind, &key, &applier, &body, &error).await? {
+                    true => send().await?,
+                    false => return Err(error),
+                }
+            }
+            answer => answer?,
+        };
         let now = to_value(&*answer.object)?;
         if !is_dry_run {
             request.remember(&now, &answer.owned)?;

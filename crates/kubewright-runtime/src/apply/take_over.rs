@@ -19,35 +19,61 @@ pub(super) async fn take_over<K: Cached>(
     key: &Key,
     applier: &Applier,
 ) -> Result<(), Error> {
-    // What is cached has no managed fields.
-    let text = context.endpoint_of::<K>(kind, key.namespace.as_deref()).read(&key.name).await?;
-    let object: Value = serde_json::from_str(&text)?;
-    let metadata = &object["metadata"];
-    let entries = metadata["managedFields"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let object = stored::<K>(context, kind, key).await?;
+    let entries = object["metadata"]["managedFields"].as_array().map(Vec::as_slice).unwrap_or_default();
     let Some(entries) = taken_over(entries, context.predecessors(), applier) else { return Ok(()) };
+    set_managed_fields::<K>(context, kind, key, applier, &object, &entries).await?;
+    tracing::debug!(controller = %context.controller(), kind = %K::kind(kind), %key, "took over managed fields");
+    Ok(())
+}
+
+/// An object as it is stored, with its managed fields: what is cached has none.
+pub(super) async fn stored<K: Cached>(
+    context: &Context,
+    kind: &K::DynamicType,
+    key: &Key,
+) -> Result<Value, Error> {
+    let text = context.endpoint_of::<K>(kind, key.namespace.as_deref()).read(&key.name).await?;
+    Ok(serde_json::from_str(&text)?)
+}
+
+/// Makes these the managed fields of an object that was read so, and changes nothing else of it.
+pub(super) async fn set_managed_fields<K: Cached>(
+    context: &Context,
+    kind: &K::DynamicType,
+    key: &Key,
+    applier: &Applier,
+    object: &Value,
+    entries: &[Value],
+) -> Result<(), Error> {
     // The version says that nobody has written since: the server answers a conflict then.
     let patch = kubewright_objects::from_value(json!([
         {"op": "replace", "path": "/metadata/managedFields", "value": entries},
-        {"op": "replace", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]},
+        {"op": "replace", "path": "/metadata/resourceVersion", "value": object["metadata"]["resourceVersion"]},
     ]))?;
     let (action, nothing) = (Action::Patch(Patch::Json(patch)), json!({}));
     let options = WriteOptions { field_owner: Some(applier.manager.to_string()), ..WriteOptions::default() };
     context.send_write::<K>(kind, key, None, &options, action, Intent::Fields(&nothing)).await?;
-    tracing::debug!(controller = %context.controller(), kind = %K::kind(kind), %key, "took over managed fields");
     Ok(())
+}
+
+/// Whether an entry of managed fields is of the part of the object that is applied.
+pub(super) fn is_of_part(entry: &Value, applier: &Applier) -> bool {
+    entry["subresource"].as_str().filter(|part| !part.is_empty()) == applier.subresource
+}
+
+/// Whether it is what the applier has applied.
+pub(super) fn is_own(entry: &Value, applier: &Applier) -> bool {
+    is_of_part(entry, applier) && entry["manager"] == *applier.manager && entry["operation"] == "Apply"
 }
 
 /// The managed fields when the applier owns all that it and its predecessors own of this part of the object; none where no predecessor
 /// owns anything. What a predecessor owns in another version of the kind is nobody's then: its fields may not be there in this one.
 fn taken_over(entries: &[Value], predecessors: &[String], applier: &Applier) -> Option<Vec<Value>> {
-    let is_of_part =
-        |entry: &Value| entry["subresource"].as_str().filter(|part| !part.is_empty()) == applier.subresource;
-    let is_own = |entry: &Value| {
-        is_of_part(entry) && entry["manager"] == *applier.manager && entry["operation"] == "Apply"
-    };
+    let is_own = |entry: &Value| is_own(entry, applier);
     let is_predecessors = |entry: &Value| {
         let manager = entry["manager"].as_str().unwrap_or_default();
-        is_of_part(entry) && !is_own(entry) && predecessors.iter().any(|name| name == manager)
+        is_of_part(entry, applier) && !is_own(entry) && predecessors.iter().any(|name| name == manager)
     };
     let theirs = || entries.iter().filter(|entry| is_predecessors(entry));
     let latest = theirs().max_by_key(|entry| entry["time"].as_str())?;
@@ -63,7 +89,7 @@ fn taken_over(entries: &[Value], predecessors: &[String], applier: &Applier) -> 
 }
 
 /// Adds the fields of another set to this one; both are `FieldsV1`.
-fn unite(fields: &mut Value, others: &Value) {
+pub(super) fn unite(fields: &mut Value, others: &Value) {
     let Some(others) = others.as_object() else { return };
     if !fields.is_object() {
         *fields = Map::new().into();

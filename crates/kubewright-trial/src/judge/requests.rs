@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use super::Scene;
 use crate::{
     finding::{Check, Finding},
-    plan::{Desired, Disturbance},
+    plan::{Act, Desired, Disturbance},
     story::{Request, Rest, Who, Write},
 };
 
@@ -83,6 +83,7 @@ fn invalid(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
         matches!(one.code, Some(400 | 422)) && !one.struck && one.writes() && !one.goes_to_pod()
     };
     let refused = requests.iter().copied().filter(is_refused).filter(|one| one.patch != "json");
+    let refused = refused.filter(|one| !makes_room(scene, requests, one));
     // What is made of a changed sample may still be written when it is deleted, or until it is changed back.
     let is_asked = |write: &&Write| write.by == Who::Trial && scene.known.samples.contains(&write.id);
     let asked = scene.story.writes_in(scene.passed).find(is_asked).map(|write| write.at);
@@ -103,6 +104,23 @@ fn invalid(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
         finding(scene, check, kind, message)
     });
     told.collect()
+}
+
+/// Whether a write that is refused is one of an object that somebody has changed in this step, and is done soon after: who says which fields
+/// it wants learns by the answer alone that what somebody else has put there cannot stand beside them.
+fn makes_room(scene: &Scene<'_>, requests: &[&Request], refused: &Request) -> bool {
+    let Act::ChangeObject(id, ..) = scene.step.meddling() else { return false };
+    let is_changed = refused.collection == id.collection
+        && refused.namespace == id.namespace()
+        && refused.name == id.name();
+    let is_done = |one: &&&Request| {
+        one.text() == refused.text()
+            && one.patch == refused.patch
+            && one.code.is_some_and(|code| code < 300)
+            && one.at >= refused.at
+            && one.at - refused.at < STALE
+    };
+    is_changed && requests.iter().any(|one| is_done(&one))
 }
 
 /// What is refused again and again, and never succeeds.
@@ -209,9 +227,9 @@ mod tests {
     use super::*;
     use crate::{
         known::Known,
-        plan::{Act, Plan, Step},
+        plan::{Plan, Step},
         state::State,
-        story::{Did, ObjectId, Passed, Story, Who},
+        story::{Did, ObjectId, Passed, Story},
     };
 
     /// A conflict at a time in milliseconds.
@@ -277,5 +295,42 @@ mod tests {
         assert!(!fails(&[101, 106, 116, 136, 176]));
         assert!(!fails(&[700, 900]), "twice is not again and again");
         assert!(fails(&[101, 106, 116, 136, 176, 256, 416, 736]));
+    }
+
+    #[test]
+    fn what_is_refused_and_done_at_once_where_somebody_has_changed_the_object_is_valid_all_the_same() {
+        let told = |id: &str, done_at: u64| {
+            let id = ObjectId::new("g/pages", id);
+            let step = Step::new(Act::ChangeObject(id, "/spec/port".to_owned(), 2.into()), Desired::Samples);
+            let passed = Passed {
+                from: Duration::ZERO,
+                until: Duration::from_secs(5),
+                rest: Rest::Quiet,
+                state: State::new(),
+                refused: None,
+            };
+            let apply = |at, code| Request {
+                patch: "apply".to_owned(),
+                subresource: String::new(),
+                code: Some(code),
+                ..refused("patch", at)
+            };
+            let requests = vec![apply(100, 422), apply(done_at, 200)];
+            let plan = Plan::new("changed", [step.clone()]);
+            let story = Story {
+                plan,
+                steps: vec![passed],
+                writes: Vec::new(),
+                requests: requests.clone(),
+                lives: Vec::new(),
+            };
+            let known = Known::default();
+            let scene = Scene { story: &story, step: &step, passed: &story.steps[0], known: &known };
+            invalid(&scene, &requests.iter().collect::<Vec<_>>()).len()
+        };
+        assert_eq!(told("a/b", 120), 0);
+        assert_eq!(told("a/b", 2000), 1, "it was wrong for a while");
+        assert_eq!(told("a/b", 50), 1, "it was done before");
+        assert_eq!(told("a/other", 120), 1, "nobody has changed it");
     }
 }
