@@ -14,6 +14,7 @@ pub mod known;
 mod meaning;
 pub mod plan;
 pub mod planner;
+mod record;
 pub mod report;
 pub mod stable;
 pub mod state;

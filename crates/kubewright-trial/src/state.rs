@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
-    stable,
+    record, stable,
     story::{Did, ObjectId, Who, Write},
 };
 
@@ -84,6 +84,10 @@ pub fn state(writes: &[Write], samples: &[ObjectId]) -> State {
             relate_generations(&mut object, write.object["metadata"]["generation"].as_i64());
             sort_conditions(&mut object);
             sort_maps(&mut object);
+            if object["metadata"]["annotations"].is_object() {
+                let of_object = writes.iter().filter(|write| write.id == **id);
+                record::mark_records(&mut object, &of_object.map(|write| &write.object).collect::<Vec<_>>());
+            }
             remove_additions(&mut object);
             mark_versions(&mut object, &versions);
             if is_sample {
