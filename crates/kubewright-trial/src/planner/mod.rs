@@ -13,7 +13,7 @@ use crate::{
     known::Known,
     plan::{Act, Desired, Disturbance, Fault, Plan, Step},
     state::OF_CLUSTER,
-    story::{Did, LEASES, ObjectId, Request, Story, Who, Write, is_upkeep},
+    story::{Did, LEASES, ObjectId, Passed, Request, Story, Who, Write, is_upkeep},
 };
 
 /// The most writes after each of which the program is killed, in one step.
@@ -122,8 +122,13 @@ fn past(changes: &[Change]) -> Vec<Group> {
 /// How many writes the program has done in the step of an act.
 fn writes(story: &Story, wanted: impl Fn(&Act) -> bool) -> u64 {
     let steps = story.plan.steps.iter().zip(&story.steps).filter(|(step, _)| wanted(&step.act));
+    steps.map(|(_, passed)| writes_in(story, passed)).sum::<u64>().min(KILLS)
+}
+
+/// The same in one step.
+fn writes_in(story: &Story, passed: &Passed) -> u64 {
     let is_work = |request: &&Request| request.writes() && request.is_work() && request.code.is_some();
-    steps.map(|(_, passed)| story.requests_in(passed).filter(is_work).count() as u64).sum::<u64>().min(KILLS)
+    story.requests_in(passed).filter(is_work).count() as u64
 }
 
 /// Killed after each of its writes, and deleted while it is away.
@@ -162,7 +167,9 @@ pub fn kills_in_change(story: &Story) -> Vec<Plan> {
             _ => None,
         });
     let Some((step, change)) = there else { return Vec::new() };
-    let count = writes(story, |act| *act == step.act).min(KILLS_IN_CHANGE);
+    // It is asked for twice, and the first time is the one that is tried.
+    let answer = story.plan.steps.iter().zip(&story.steps).find(|(one, _)| one.act == step.act);
+    let count = answer.map_or(0, |(_, passed)| writes_in(story, passed)).min(KILLS_IN_CHANGE);
     let plan = |number| {
         let there = step.clone().under(Disturbance::Kill(number));
         let back = Step::new(Act::Change(None), Desired::Samples);
@@ -275,17 +282,21 @@ fn name(id: &ObjectId) -> String {
     format!("{}/{}", id.resource(), id.key)
 }
 
-/// Each change of the samples: there by another way, and back.
+/// Each change of the samples: there by another way, and back; and there once more, as some answer a change once alone.
 fn changed_samples(changes: &[Change]) -> Vec<Group> {
     let group = |change: &Change| {
         let desired = Desired::Changed(change.clone());
-        let there = Step::new(Act::Change(Some(change.clone())), desired.clone());
+        let there = || Step::new(Act::Change(Some(change.clone())), desired.clone());
         let back = Step::new(Act::Change(None), Desired::Samples);
-        let both = Plan::new(format!("{CHANGE}{change}"), [Step::create(), there, back, Step::delete()]);
+        let mut steps = vec![Step::create(), there(), back];
+        // What comes of nonsense is not compared, the second time as the first.
+        steps.extend((!change.is_hostile).then(there));
+        steps.push(Step::delete());
+        let all = Plan::new(format!("{CHANGE}{change}"), steps);
         if change.is_hostile {
-            return single(both);
+            return single(all);
         }
-        vec![fresh(change), both]
+        vec![fresh(change), all]
     };
     changes.iter().map(group).collect()
 }
@@ -544,6 +555,19 @@ mod tests {
     }
 
     #[test]
+    fn a_change_is_asked_for_twice_where_its_end_is_compared() {
+        let acts = |is_hostile| -> Vec<String> {
+            let change = Change::one(0, "/spec/size", Some("2".to_owned()), is_hostile);
+            let plan = changed_samples(&[change]).concat().pop().expect("a plan");
+            plan.steps.iter().map(|step| step.act.to_string()).collect()
+        };
+        let (wanted, nonsense) = (acts(false), acts(true));
+        assert_eq!((wanted.len(), nonsense.len()), (5, 4));
+        assert_eq!(wanted[1], wanted[3]);
+        assert!(wanted[2] == "the sample is changed back" && nonsense[2] == wanted[2]);
+    }
+
+    #[test]
     fn what_answers_a_change_is_killed_after_each_of_its_writes() {
         let change = Change::one(0, "/spec/size", Some("2".to_owned()), false);
         let plan = changed_samples(std::slice::from_ref(&change)).concat().pop().expect("a plan");
@@ -566,8 +590,8 @@ mod tests {
             state: crate::state::State::new(),
             refused: None,
         };
-        let steps = (0..4).map(passed).collect();
-        let requests = [1, 11, 12, 21].map(request).to_vec();
+        let steps = (0..5).map(passed).collect();
+        let requests = [1, 11, 12, 21, 31].map(request).to_vec();
         let story = Story { plan: plan.clone(), steps, writes: Vec::new(), requests, lives: Vec::new() };
         let names: Vec<String> = kills_in_change(&story).into_iter().map(|plan| plan.name).collect();
         assert_eq!(names, ["kill/spec.size=2/1", "kill/spec.size=2/2"]);
