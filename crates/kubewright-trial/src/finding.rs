@@ -1,10 +1,14 @@
 //! Finding: something that is wrong with an operator, and what shows it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::{plan::Plan, state::Difference};
+use crate::{
+    change::Change,
+    plan::{Plan, Trouble},
+    state::Difference,
+};
 
 /// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -214,6 +218,8 @@ pub struct Folded {
     pub seen: (usize, usize),
     /// The names of all plans that show it.
     pub plans: Vec<String>,
+    /// What has to go wrong for it, as far as that says which of several causes it has.
+    pub trouble: Trouble,
     /// Whether the baseline has it.
     pub is_known: bool,
 }
@@ -222,44 +228,59 @@ impl Folded {
     /// What a baseline has of it: stays the same from run to run.
     #[must_use]
     pub fn key(&self) -> String {
-        format!("{} {}", self.finding.check.name(), self.finding.subject)
+        format!("{} {}{}", self.finding.check.name(), self.finding.subject, self.trouble.words())
+    }
+}
+
+/// By what it is known that findings are alike: what was looked at, what it is about, and what went wrong.
+pub type Likeness = (Check, String, Trouble);
+
+impl Finding {
+    /// What it has in common with other findings. A request or a line of a panic names its cause by itself; that an object is not as it is to
+    /// be has one cause where the operator was killed, and another where somebody changed the object.
+    #[must_use]
+    pub fn likeness(&self, plan: &Plan) -> Likeness {
+        let is_of_end = matches!(
+            self.check,
+            Check::State | Check::ExplainedState | Check::Deletion | Check::Leak | Check::ObservedGeneration
+        );
+        let trouble = if is_of_end { plan.trouble() } else { Trouble::None };
+        (self.check, self.subject.clone(), trouble)
     }
 }
 
 /// Findings of runs, alike ones together; the worst first.
 #[derive(Debug, Default)]
-pub struct Findings(BTreeMap<(Check, String), Folded>);
+pub struct Findings(BTreeMap<(Check, String), Vec<Evidence>>);
+
+/// What a plan has shown.
+#[derive(Clone, Debug)]
+struct Evidence {
+    finding: Finding,
+    trouble: Trouble,
+    plan: Plan,
+    recording: Option<String>,
+    seen: (usize, usize),
+}
 
 impl Findings {
     /// Adds the findings of a plan's run. `seen`: in how many of how many runs of the plan.
     pub fn add(&mut self, plan: &Plan, recording: Option<&str>, finding: &Finding, seen: (usize, usize)) {
-        let key = (finding.check, finding.subject.clone());
-        let folded = || Folded {
-            severity: finding.check.severity(),
+        let (check, subject, trouble) = finding.likeness(plan);
+        self.0.entry((check, subject)).or_default().push(Evidence {
             finding: finding.clone(),
+            trouble,
             plan: plan.clone(),
             recording: recording.map(str::to_owned),
             seen,
-            plans: Vec::new(),
-            is_known: false,
-        };
-        let known = self.0.entry(key).or_insert_with(folded);
-        let is_simpler = |one: &Plan, other: &Plan| {
-            (one.has_fault(), one.steps.len()) < (other.has_fault(), other.steps.len())
-        };
-        if is_simpler(plan, &known.plan) {
-            let plans = std::mem::take(&mut known.plans);
-            *known = Folded { plans, ..folded() };
-        }
-        if !known.plans.contains(&plan.name) {
-            known.plans.push(plan.name.clone());
-        }
+        });
     }
 
     /// All of them, the worst first; those whose keys are `known` are marked.
     #[must_use]
     pub fn folded(&self, known: &[String]) -> Vec<Folded> {
-        let mut all: Vec<Folded> = self.0.values().cloned().collect();
+        let mut all: Vec<Folded> =
+            self.0.values().flat_map(|all| by_cause(all)).filter_map(|all| folded(&all)).collect();
         for one in &mut all {
             one.is_known = known.contains(&one.key());
             // What comes once, and in no other plan, may be the machine's: it is looked for twice more, as long as there is time.
@@ -272,10 +293,38 @@ impl Findings {
     }
 }
 
+/// Alike evidence by its cause. What shows where nothing goes wrong is the cause wherever the same is asked for.
+fn by_cause(all: &[Evidence]) -> Vec<Vec<&Evidence>> {
+    let is_plain = |one: &&Evidence| one.trouble == Trouble::None;
+    let shows_always = all.iter().filter(is_plain).any(|one| one.plan.changes().next().is_none());
+    let asked: BTreeSet<&Change> = all.iter().filter(is_plain).flat_map(|one| one.plan.changes()).collect();
+    let mut causes: BTreeMap<Trouble, Vec<&Evidence>> = BTreeMap::new();
+    for one in all {
+        let is_of_plain = shows_always || one.plan.changes().any(|change| asked.contains(change));
+        causes.entry(if is_of_plain { Trouble::None } else { one.trouble }).or_default().push(one);
+    }
+    causes.into_values().collect()
+}
+
+/// Evidence of one cause as one finding: that of the simplest plan.
+fn folded(all: &[&Evidence]) -> Option<Folded> {
+    let simplest = all.iter().min_by_key(|one| (one.plan.has_fault(), one.plan.steps.len()))?;
+    let Evidence { finding, plan, recording, seen, .. } = (*simplest).clone();
+    let mut plans: Vec<String> = Vec::new();
+    for one in all {
+        if !plans.contains(&one.plan.name) {
+            plans.push(one.plan.name.clone());
+        }
+    }
+    let severity = finding.check.severity();
+    let trouble = all.iter().map(|one| one.trouble).min()?;
+    Some(Folded { finding, severity, plan, recording, seen, plans, trouble, is_known: false })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Step;
+    use crate::plan::{Act, Desired, Disturbance, Fault, Step};
 
     #[test]
     fn what_comes_once_is_an_error_where_another_plan_shows_it_too() {
@@ -292,5 +341,50 @@ mod tests {
         assert_eq!(findings.folded(&[])[0].severity, Severity::Warning);
         findings.add(&plan("kill/create/2"), None, &finding, (1, 1));
         assert_eq!(findings.folded(&[])[0].severity, Severity::Error);
+    }
+
+    /// The keys of a state that is not the expected one in these plans, each with how many plans show it.
+    fn keys(plans: &[Plan]) -> Vec<(String, usize)> {
+        let finding = Finding {
+            check: Check::State,
+            subject: "pages /data".to_owned(),
+            message: String::new(),
+            differences: Vec::new(),
+            timeline: Vec::new(),
+        };
+        let mut findings = Findings::default();
+        plans.iter().for_each(|plan| findings.add(plan, None, &finding, (1, 1)));
+        findings.folded(&[]).iter().map(|one| (one.key(), one.plans.len())).collect()
+    }
+
+    #[test]
+    fn what_a_kill_shows_is_not_folded_with_what_somebody_changes_unless_it_shows_by_itself() {
+        let killed = || Plan::new("kill", [Step::create().under(Disturbance::Kill(1))]);
+        let failed = || Plan::new("fail", [Step::create().under(Disturbance::OneWrite(Fault::Error, 1))]);
+        let id = crate::story::ObjectId::new("/pages", "a");
+        let changed = || {
+            let act = Act::ChangeObject(id.clone(), "/data".to_owned(), 1.into());
+            Plan::new("changed", [Step::create(), Step::new(act, Desired::Samples)])
+        };
+        let key = |end: &str, count| (format!("state pages /data{end}"), count);
+        assert_eq!(
+            keys(&[killed(), changed(), failed()]),
+            [key(", interrupted", 2), key(", meddled with", 1)]
+        );
+        let plain = Plan::new("again", [Step::create()]);
+        assert_eq!(keys(&[killed(), changed(), failed(), plain]), [key("", 4)]);
+    }
+
+    #[test]
+    fn what_a_change_shows_by_itself_is_the_cause_where_it_is_disturbed_and_nowhere_else() {
+        let step = |field: &str| {
+            let change = Change::one(0, field, Some("2".to_owned()), false);
+            Step::new(Act::Change(Some(change.clone())), Desired::Changed(change))
+        };
+        let plain = Plan::new("change/spec.a", [step("/spec/a")]);
+        let same = Plan::new("kill/spec.a", [step("/spec/a").under(Disturbance::Kill(1))]);
+        let other = Plan::new("kill/spec.b", [step("/spec/b").under(Disturbance::Kill(1))]);
+        let key = |end: &str, count| (format!("state pages /data{end}"), count);
+        assert_eq!(keys(&[other, same, plain]), [key("", 2), key(", interrupted", 1)]);
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::{
+    change::Change,
     plan::{Act, Desired},
     state::{State, Volatile, differences, is_ready},
     story::{ObjectId, Request, Rest, Story},
@@ -21,6 +22,8 @@ pub struct Known {
     pub volatile: Volatile,
     /// Wishes that the operator does not fulfil: what it comes to may depend on what it fulfilled before.
     pub unfulfilled: BTreeSet<Desired>,
+    /// The changes of which it was looked at again what they come to.
+    pub confirmed: BTreeSet<Change>,
     /// What the operator makes for itself, without a sample.
     pub own: BTreeSet<ObjectId>,
     /// The collections of samples that it does not watch.
@@ -66,11 +69,28 @@ impl Known {
                 self.unfulfilled.insert(step.desired.clone());
                 continue;
             }
-            match self.expected.get(&step.desired) {
+            let is_of_change = matches!(step.desired, Desired::Changed(_));
+            match self.expected.get_mut(&step.desired) {
+                // What was seen first was on its way, as on a busy machine.
+                Some(known) if is_of_change && has_more(&passed.state, known) => {
+                    *known = passed.state.clone();
+                }
                 Some(known) => self.volatile.learn(known, &passed.state),
                 None => drop(self.expected.insert(step.desired.clone(), passed.state.clone())),
             }
         }
+    }
+
+    /// The changes that a story's steps come to and that were looked at once alone: what is expected of them may have been seen too early.
+    /// Each is given once.
+    pub fn doubted(&mut self, story: &Story) -> Vec<Change> {
+        let steps = story.plan.steps.iter().filter(|step| !matches!(step.act, Act::Create(_)));
+        let changes = steps.filter_map(|step| match &step.desired {
+            Desired::Changed(change) if self.expected.contains_key(&step.desired) => Some(change.clone()),
+            _ => None,
+        });
+        let changes: BTreeSet<Change> = changes.collect();
+        changes.into_iter().filter(|change| self.confirmed.insert(change.clone())).collect()
     }
 
     /// Whether it was seen what it comes to when it is asked for this.
@@ -110,14 +130,33 @@ impl Known {
         self.samples.iter().any(|id| !with(state, id, "False").is_disjoint(&with(plain, id, "True")))
     }
 
-    /// Whether a state is what is expected of what is desired; so, too, where nothing is.
+    /// Whether a state is what is expected of what is desired. Where nobody has seen before what the operator comes to, it may be on its way,
+    /// as long as there is less than of the samples as they are in their files; `has_written` says whether the program has written anything
+    /// since it was asked.
     #[must_use]
-    pub fn is_reached(&self, desired: &Desired, state: &State) -> bool {
-        match self.expected.get(desired) {
-            Some(expected) => differences(expected, state, &self.volatile).is_empty(),
-            // What nobody has seen before may be on its way.
-            None => *desired != Desired::Samples || self.not_ready(state).is_none(),
+    pub fn is_reached(&self, desired: &Desired, state: &State, has_written: bool) -> bool {
+        match (self.expected.get(desired), desired) {
+            (Some(expected), _) => differences(expected, state, &self.volatile).is_empty(),
+            (None, Desired::Nothing) => !self.samples.iter().any(|id| state.contains_key(id)),
+            (None, Desired::Samples) => has_written && self.not_ready(state).is_none(),
+            (None, Desired::Changed(change)) => {
+                let is_compared = !change.is_hostile && !self.unfulfilled.contains(desired);
+                !is_compared || has_written && self.is_as_far(state)
+            }
         }
+    }
+
+    /// Whether a state has all objects that there are of the samples as they are in their files, and the samples say as much of themselves.
+    fn is_as_far(&self, state: &State) -> bool {
+        let Some(plain) = self.expected.get(&Desired::Samples) else { return true };
+        let has_status = |state: &State, id: &ObjectId| {
+            state
+                .get(id)
+                .is_some_and(|object| object["status"].as_object().is_some_and(|all| !all.is_empty()))
+        };
+        plain.keys().all(|id| state.contains_key(id))
+            && self.samples.iter().all(|id| !has_status(plain, id) || has_status(state, id))
+            && self.is_as_ready(state)
     }
 
     /// Why a sample says that it is not ready, in words; none where it is, or says nothing.
@@ -142,6 +181,11 @@ impl Known {
             ))
         })
     }
+}
+
+/// Whether a state has all objects of another, and more.
+fn has_more(state: &State, other: &State) -> bool {
+    state.len() > other.len() && other.keys().all(|id| state.contains_key(id))
 }
 
 /// The places of a status that tell of an error: fields with such a name, conditions of such a type that are true, and a phase.
@@ -197,9 +241,54 @@ mod tests {
             known.not_ready(&state("Unknown")).as_deref(),
             Some("pages.g a: Ready is Unknown, Waits (for pods)")
         );
-        assert!(known.is_reached(&Desired::Samples, &state("True")));
-        assert!(!known.is_reached(&Desired::Samples, &state("False")));
-        assert!(known.is_reached(&Desired::Nothing, &state("False")));
+        assert!(known.is_reached(&Desired::Samples, &state("True"), true));
+        assert!(!known.is_reached(&Desired::Samples, &state("True"), false), "nothing was written for it");
+        assert!(!known.is_reached(&Desired::Samples, &state("False"), true));
+        assert!(known.is_reached(&Desired::Nothing, &State::new(), false));
+        assert!(!known.is_reached(&Desired::Nothing, &state("False"), true), "it is there");
+    }
+
+    #[test]
+    fn what_a_change_comes_to_is_on_its_way_as_long_as_there_is_less_than_of_the_plain_sample() {
+        let (sample, child) = (ObjectId::new("g/pages", "a"), ObjectId::new("/configmaps", "a"));
+        let done = || (sample.clone(), json!({"status": {"ready": true}}));
+        let of_child = || (child.clone(), json!({"data": {}}));
+        let mut known = Known::of(vec![sample.clone()]);
+        known.expected.insert(Desired::Samples, [done(), of_child()].into());
+        let change =
+            |is_hostile| Desired::Changed(Change::one(0, "/spec/size", Some("2".to_owned()), is_hostile));
+        let bare = || State::from([(sample.clone(), json!({}))]);
+        assert!(!known.is_reached(&change(false), &bare(), false), "a slow program has not begun");
+        assert!(!known.is_reached(&change(false), &[done()].into(), true), "an object is to come");
+        assert!(!known.is_reached(&change(false), &[(sample.clone(), json!({})), of_child()].into(), true));
+        let whole = State::from([done(), of_child()]);
+        assert!(known.is_reached(&change(false), &whole, true));
+        assert!(!known.is_reached(&change(false), &whole, false), "what was there before is no answer");
+        assert!(known.is_reached(&change(true), &bare(), false), "nobody compares what it comes to");
+        known.unfulfilled.insert(change(false));
+        assert!(known.is_reached(&change(false), &bare(), false));
+    }
+
+    #[test]
+    fn a_state_that_was_seen_too_early_is_replaced_by_one_with_more() {
+        let (sample, child) = (ObjectId::new("g/pages", "a"), ObjectId::new("/configmaps", "a"));
+        let change = Change::one(0, "/spec/size", Some("2".to_owned()), false);
+        let mut known = Known::of(vec![sample.clone()]);
+        let mut early = story(planner::fresh(&change), &[true]);
+        known.learn(&early);
+        let there = story(
+            Plan::new(
+                "change",
+                [Step::new(Act::Change(Some(change.clone())), Desired::Changed(change.clone()))],
+            ),
+            &[true],
+        );
+        assert_eq!(known.doubted(&there), std::slice::from_ref(&change));
+        assert_eq!(known.doubted(&there), [], "once");
+        early.steps[0].state.insert(child.clone(), json!({}));
+        known.learn(&early);
+        assert!(known.expected[&Desired::Changed(change)].contains_key(&child));
+        assert_eq!(known.volatile.places().count(), 0, "nothing differs by itself");
     }
 
     #[test]

@@ -198,6 +198,33 @@ pub enum Disturbance {
     WebhooksDown,
 }
 
+/// What goes wrong in a plan, in one word: what an operator does of it wrongly has one cause more often than several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trouble {
+    /// Nothing: users ask for this and that.
+    None,
+    /// The operator cannot do what it is about to: it is killed, or its requests fail.
+    Interrupted,
+    /// It sees what is no longer so.
+    OldState,
+    /// Somebody changes what it has made, or takes it away.
+    Meddled,
+}
+
+impl Trouble {
+    /// Behind a key: `, interrupted`.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Interrupted => ", interrupted",
+            Self::OldState => ", by an old state",
+            Self::Meddled => ", meddled with",
+        }
+    }
+}
+
 /// One act, and what goes wrong while the operator answers it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Step {
@@ -243,6 +270,26 @@ impl Step {
         matches!(self.act, Act::RestartInThePast(_)) || self.disturbance.as_ref().is_some_and(is_fault)
     }
 
+    /// What goes wrong in it, in one word.
+    fn trouble(&self) -> Trouble {
+        let of_act = |act: &Act| match act {
+            Act::DeleteObject(_)
+            | Act::ChangeObject(..)
+            | Act::Extend(_)
+            | Act::Occupy(..)
+            | Act::LoseNode(..) => Trouble::Meddled,
+            Act::RestartInThePast(_) | Act::Relist(_) => Trouble::OldState,
+            _ => Trouble::None,
+        };
+        let of_disturbance = match &self.disturbance {
+            None => Trouble::None,
+            Some(Disturbance::KillAnd(_, act)) => of_act(act).max(Trouble::Interrupted),
+            Some(Disturbance::Unseen(_) | Disturbance::Fault(Fault::StaleWatch, ..)) => Trouble::OldState,
+            Some(_) => Trouble::Interrupted,
+        };
+        of_act(&self.act).max(of_disturbance)
+    }
+
     /// What somebody does to the objects of the operator in it.
     #[must_use]
     pub fn meddling(&self) -> &Act {
@@ -282,6 +329,21 @@ impl Plan {
         self.steps.iter().all(|step| {
             step.disturbance.is_none()
                 && matches!(step.act, Act::Create(_) | Act::Change(_) | Act::DeleteSamples)
+        })
+    }
+
+    /// What goes wrong in it, in one word; of several things the one that stands last in [`Trouble`].
+    #[must_use]
+    pub fn trouble(&self) -> Trouble {
+        let troubles = self.steps.iter().map(Step::trouble);
+        troubles.max().unwrap_or(Trouble::None)
+    }
+
+    /// The changes of the samples that are asked for in it.
+    pub fn changes(&self) -> impl Iterator<Item = &Change> {
+        self.steps.iter().filter_map(|step| match &step.desired {
+            Desired::Changed(change) => Some(change),
+            Desired::Samples | Desired::Nothing => None,
         })
     }
 

@@ -12,7 +12,7 @@ use kube::api::DynamicObject;
 use kubewright_serve::signals::Signals;
 use kubewright_trial::{
     change::{self, Change},
-    finding::{Check, Finding, Findings},
+    finding::{Check, Finding, Findings, Likeness},
     judge::{Rule, disagreements, judge, unused},
     known::Known,
     plan::{Act, Desired, Plan},
@@ -82,7 +82,7 @@ struct Trial<'a> {
     known: Mutex<Known>,
     requests: Mutex<BTreeMap<String, Request>>,
     /// What was seen more than once already.
-    confirmed: Mutex<BTreeSet<(Check, String)>>,
+    confirmed: Mutex<BTreeSet<Likeness>>,
     runs: Mutex<usize>,
 }
 
@@ -280,16 +280,17 @@ impl Trial<'_> {
             stories.push(run);
         }
         let count = stories.len();
-        let mut seen: BTreeMap<(Check, String), (usize, Finding, usize)> = BTreeMap::new();
+        let mut seen: BTreeMap<Likeness, (usize, Finding, usize)> = BTreeMap::new();
         for (number, run) in stories.iter().enumerate() {
             for finding in self.judged(&run.story) {
-                let key = (finding.check, finding.subject.clone());
+                let key = finding.likeness(&run.story.plan);
                 seen.entry(key).or_insert_with(|| (0, finding, number)).0 += 1;
             }
         }
         let told: Vec<&Story> = stories.iter().map(|run| &run.story).collect();
         for (finding, number, times) in disagreements(&told) {
-            seen.entry((finding.check, finding.subject.clone())).or_insert((times, finding, number));
+            let key = finding.likeness(&stories[number].story.plan);
+            seen.entry(key).or_insert((times, finding, number));
         }
         for (key, (times, finding, number)) in seen {
             let run = &stories[number];
@@ -392,13 +393,16 @@ impl Trial<'_> {
         if plan.is_undisturbed() && matches!(plan.steps[0].desired, Desired::Changed(_)) {
             self.known.lock().learn(&run.story);
         }
-        let found = self.judged(&run.story);
+        let mut found = self.judged(&run.story);
+        let is_of_state = found.iter().any(|one| one.check == Check::State);
+        if is_of_state && Instant::now() < self.deadline && self.confirm(&run.story).await? {
+            found = self.judged(&run.story);
+        }
         if found.is_empty() {
             return Ok((Outcome::Ran(Vec::new(), None), more));
         }
         let recording = self.keep(plan, run.kept.as_ref())?;
-        let is_new =
-            |finding: &Finding| !self.confirmed.lock().contains(&(finding.check, finding.subject.clone()));
+        let is_new = |finding: &Finding| !self.confirmed.lock().contains(&finding.likeness(plan));
         let mut again: Vec<Vec<Finding>> = Vec::new();
         // A finding that comes once in three runs may be the machine's.
         while again.len() < 2
@@ -411,7 +415,7 @@ impl Trial<'_> {
         let counted = found.into_iter().map(|finding| {
             let seen =
                 1 + again.iter().filter(|other| other.iter().any(|one| is_alike(one, &finding))).count();
-            self.confirmed.lock().insert((finding.check, finding.subject.clone()));
+            self.confirmed.lock().insert(finding.likeness(plan));
             (finding, (seen, runs))
         });
         Ok((Outcome::Ran(counted.collect(), recording), more))
@@ -428,6 +432,16 @@ impl Trial<'_> {
             self.known.lock().learn(&run.story);
         }
         Ok(())
+    }
+
+    /// Looks once more at what the changes of a story come to from the start; whether there are some at which nobody has looked again.
+    async fn confirm(&self, story: &Story) -> anyhow::Result<bool> {
+        let doubted = self.known.lock().doubted(story);
+        for change in &doubted {
+            let run = self.run(&planner::fresh(change)).await?;
+            self.known.lock().learn(&run.story);
+        }
+        Ok(!doubted.is_empty())
     }
 
     /// The findings of a run; alike ones once.

@@ -17,7 +17,7 @@ use kubewright_trial::{
     known::Known,
     plan::{Act, Disturbance, NodeLoss, Plan, Step},
     state::{State, state},
-    story::{Did, Life, ObjectId, Passed, Rest, Story, panics},
+    story::{Did, Life, ObjectId, Passed, Rest, Story, Who, Write, is_upkeep, panics},
 };
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
@@ -267,7 +267,7 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
                 self.meets_faults = true;
                 let rule = self.admin.inject(rules::one_write(*fault, *number, &self.witness.user));
                 let refused = self.act(&step.act).await?;
-                let rested = if refused.is_none() { Some(self.rests(step).await?) } else { None };
+                let rested = if refused.is_none() { Some(self.rests(step, from).await?) } else { None };
                 self.admin.remove_fault(rule);
                 let (rest, state) = rested.unwrap_or_else(|| (Rest::Quiet, State::new()));
                 return Ok(Passed { from, until: self.now(), rest, state, refused });
@@ -293,7 +293,7 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
         };
         let (rest, state) = match &refused {
             Some(_) => (Rest::Quiet, State::new()),
-            None => self.rests(step).await?,
+            None => self.rests(step, from).await?,
         };
         Ok(Passed { from, until: self.now(), rest, state, refused })
     }
@@ -542,7 +542,7 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
     }
 
     /// Waits until nobody has written for a while, and for longer where the state is not what is expected.
-    async fn rests(&mut self, step: &Step) -> anyhow::Result<(Rest, State)> {
+    async fn rests(&mut self, step: &Step, from: Duration) -> anyhow::Result<(Rest, State)> {
         let deadline = Instant::now() + self.pace.timeout;
         let (mut seen, mut quiet_since) = (u64::MAX, Instant::now());
         let (mut written, mut work) = (Instant::now(), Work::default());
@@ -566,8 +566,10 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
                 let Judged { is_reached, ended, .. } = match &judged {
                     Some(judged) => judged,
                     None => {
-                        let state = self.state();
-                        let is_reached = self.known.lock().is_reached(&step.desired, &state);
+                        let writes = self.witness.writes(self.journal);
+                        let state = state(&writes, self.samples);
+                        let has_written = writes.iter().any(|write| write.at >= from && is_work(write));
+                        let is_reached = self.known.lock().is_reached(&step.desired, &state, has_written);
                         judged.insert(Judged { is_reached, ended: Instant::now() + self.pods_end(), state })
                     }
                 };
@@ -646,6 +648,11 @@ struct Judged {
     /// When the pods that are deleted have ended.
     ended: Instant,
     state: State,
+}
+
+/// Whether a write is the program's answer to something.
+fn is_work(write: &Write) -> bool {
+    write.by == Who::Program && !is_upkeep(&write.id.collection)
 }
 
 /// What a program has said, and how it ended.
