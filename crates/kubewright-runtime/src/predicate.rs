@@ -1,7 +1,8 @@
 //! Which events are worth a reconcile.
 //!
 //! The built-in predicates are those of controller-runtime (`pkg/predicate`): they look at updates only and let every
-//! creation, deletion and generic event through.
+//! creation, deletion and generic event through. An object that was made anew while nobody saw it go is no update to any
+//! predicate, but a deletion and a creation (controller-runtime's hold it back).
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::ConfigMap;
@@ -145,9 +146,15 @@ impl Predicate {
         self.wanted.iter().find(|(id, _)| *id != TypeId::of::<K>()).map(|(_, name)| *name)
     }
 
-    /// Whether `event` leads to a reconcile.
+    /// Whether `event` leads to a reconcile. An object with another uid was made anew under the name of one whose deletion nobody saw: one
+    /// has gone, and another one has come, whatever they have in common.
     pub(crate) fn accepts(&self, event: &Event<'_, dyn AnyObject>) -> bool {
-        (self.test)(event)
+        match event {
+            Event::Update { old, new } if old.metadata().uid != new.metadata().uid => {
+                (self.test)(&Event::Delete(*old)) || (self.test)(&Event::Create(*new))
+            }
+            event => (self.test)(event),
+        }
     }
 }
 
@@ -157,11 +164,10 @@ impl fmt::Debug for Predicate {
     }
 }
 
-/// Lets updates through that change a part. An object with another uid was made anew under the name of one whose deletion nobody saw: it is
-/// another one, whatever its parts are. (controller-runtime's predicates hold it back.)
+/// Lets updates through that change a part.
 fn update_changes<T: PartialEq + 'static>(part: fn(&ObjectMeta) -> T) -> Predicate {
     Predicate::of_metadata(move |event| match event {
-        Event::Update { old, new } => old.uid != new.uid || part(old) != part(new),
+        Event::Update { old, new } => part(old) != part(new),
         Event::Create(_) | Event::Delete(_) | Event::Generic(_) => true,
     })
 }
@@ -233,9 +239,15 @@ mod tests {
         };
         let (old, new) = (with_uid("1"), with_uid("2"));
         let update = Event::Update { old: &old as &dyn AnyObject, new: &new };
-        for predicate in [generation_changed(), labels_changed(), annotations_changed()] {
+        let own = Predicate::of::<ConfigMap>(|event| match event {
+            Event::Update { old, new } => old.data != new.data,
+            Event::Create(_) | Event::Delete(_) | Event::Generic(_) => true,
+        });
+        for predicate in [generation_changed(), labels_changed(), annotations_changed(), own] {
             assert!(predicate.accepts(&update));
         }
+        let nothing = Predicate::of_metadata(|_| false);
+        assert!(!nothing.accepts(&update));
     }
 
     /// RT-03.

@@ -57,6 +57,8 @@ const COMPUTES: u32 = 5;
 const LONGEST_COMPUTING: Duration = Duration::from_secs(10);
 /// How long after its time a pod that is deleted may take to go, with what follows of that.
 const ENDED: Duration = Duration::from_secs(2);
+/// How much longer than others a step may take in which pods that are deleted end: one after the other, as where they are replaced.
+const LONGEST_ENDING: Duration = Duration::from_secs(240);
 /// How long a Deployment waits before it starts again what has ended.
 const AGAIN: Duration = Duration::from_millis(500);
 /// How often the program is started again when it ends by itself.
@@ -543,7 +545,8 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
 
     /// Waits until nobody has written for a while, and for longer where the state is not what is expected.
     async fn rests(&mut self, step: &Step, from: Duration) -> anyhow::Result<(Rest, State)> {
-        let deadline = Instant::now() + self.pace.timeout;
+        let mut deadline = Instant::now() + self.pace.timeout;
+        let longest = deadline + LONGEST_ENDING;
         let (mut seen, mut quiet_since) = (u64::MAX, Instant::now());
         let (mut written, mut work) = (Instant::now(), Work::default());
         let mut judged: Option<Judged> = None;
@@ -579,6 +582,9 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
                     let state = judged.map(|judged| judged.state).unwrap_or_default();
                     return Ok((Rest::Quiet, state));
                 }
+            }
+            if Instant::now() >= deadline {
+                deadline = extended(deadline, self.pods_end(), longest);
             }
             if Instant::now() >= deadline && (quiet_since.elapsed() < self.pace.rest || !self.requested) {
                 let rest = if self.requested { Rest::Busy } else { Rest::Silent };
@@ -650,6 +656,11 @@ struct Judged {
     state: State,
 }
 
+/// Until when a step may go on whose time is over, where pods still need so long to end: what they take is not the operator's.
+fn extended(deadline: Instant, pods_end: Duration, longest: Instant) -> Instant {
+    (Instant::now() + pods_end).min(longest).max(deadline)
+}
+
 /// Whether a write is the program's answer to something.
 fn is_work(write: &Write) -> bool {
     write.by == Who::Program && !is_upkeep(&write.id.collection)
@@ -659,4 +670,21 @@ fn is_work(write: &Write) -> bool {
 fn life(running: &mut Running, exit: Option<String>) -> Life {
     let said = running.said();
     Life { exit, panics: panics(&said), tail: shortened(&said, TAIL) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_pods_take_to_end_is_not_counted_up_to_a_limit() {
+        let deadline = Instant::now();
+        let longest = deadline + Duration::from_secs(60);
+        sleep(Duration::from_secs(10)).await;
+        assert_eq!(extended(deadline, Duration::ZERO, longest), Instant::now(), "it is over");
+        let replaced = extended(deadline, Duration::from_secs(30), longest);
+        assert_eq!(replaced, deadline + Duration::from_secs(40));
+        sleep(Duration::from_secs(30)).await;
+        assert_eq!(extended(replaced, Duration::from_secs(30), longest), longest);
+    }
 }
