@@ -42,6 +42,8 @@ const TOKEN_VOLUME: &str = "kube-api-access-";
 const TIME: &str = "<time>";
 pub(crate) const UID: &str = "<uid>";
 const ADDRESS: &str = "<address>";
+/// What stands for the end of a name that the server made up.
+const GENERATED: &str = "<generated>";
 
 /// An object without what differs from run to run; `uid_of` says what stands for a uid.
 #[must_use]
@@ -182,6 +184,36 @@ pub fn rename_generated(objects: &mut [(String, Value)]) {
     }
 }
 
+/// The name of an object that the server made up, with what stands before it.
+pub(crate) fn generated_name(object: &Value) -> Option<(&str, &str)> {
+    let (name, prefix) = (object["metadata"]["name"].as_str()?, object["metadata"]["generateName"].as_str()?);
+    (!prefix.is_empty() && name.strip_prefix(prefix).is_some_and(is_made_up)).then_some((name, prefix))
+}
+
+/// Names that the server made up are the same wherever a text has them, but as that of the object itself.
+pub(crate) fn same_generated_names(object: &mut Value, names: &BTreeMap<&str, &str>) {
+    let own = object["metadata"]["name"].take();
+    replace_names(object, names);
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.insert("name".to_owned(), own);
+    }
+}
+
+fn replace_names(value: &mut Value, names: &BTreeMap<&str, &str>) {
+    match value {
+        Value::String(text) => {
+            for (name, prefix) in names {
+                if text.contains(name) {
+                    *text = text.replace(name, &format!("{prefix}{GENERATED}"));
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| replace_names(item, names)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| replace_names(field, names)),
+        _ => {}
+    }
+}
+
 /// Whether the server makes up such ends of names (`k8s.io/apimachinery/pkg/util/rand`).
 fn is_made_up(end: &str) -> bool {
     end.len() == 5 && end.chars().all(|letter| "bcdfghjklmnpqrstvwxz2456789".contains(letter))
@@ -248,6 +280,23 @@ mod tests {
         );
         assert_eq!(one, other);
         assert_eq!((&one[0].1["metadata"]["name"], &one[0].1["spec"]["image"]), (&json!("p-1"), &json!("a")));
+    }
+
+    #[test]
+    fn a_name_that_the_server_made_up_is_the_same_where_others_write_it_down() {
+        let noted = |end: &str| {
+            let name = format!("web-5d8f9-{end}");
+            let pod = json!({"metadata": {"name": name, "generateName": "web-5d8f9-"}});
+            let names: BTreeMap<&str, &str> = generated_name(&pod).into_iter().collect();
+            let mut page = json!({"metadata": {"name": name}, "status": {"nodes": [name, "web-0"], "message": format!("{name} is ready")}});
+            same_generated_names(&mut page, &names);
+            page
+        };
+        let (one, other) = (noted("x7bcd"), noted("k2bcd"));
+        assert_eq!(one["status"], other["status"]);
+        assert_eq!(one["status"]["nodes"], json!(["web-5d8f9-<generated>", "web-0"]));
+        assert_ne!(one["metadata"]["name"], other["metadata"]["name"], "its own is another's to make stable");
+        assert_eq!(generated_name(&json!({"metadata": {"name": "web-0", "generateName": "web-"}})), None);
     }
 
     #[test]

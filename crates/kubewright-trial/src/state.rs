@@ -62,6 +62,8 @@ pub fn state(writes: &[Write], samples: &[ObjectId]) -> State {
         }
     }
     theirs.extend(samples);
+    let generated: BTreeMap<&str, &str> =
+        writes.iter().filter_map(|write| stable::generated_name(&write.object)).collect();
     let is_there = |write: &Write| write.did != Did::Delete;
     let current = |uid: &str| {
         let id = uids.get(uid)?;
@@ -90,6 +92,7 @@ pub fn state(writes: &[Write], samples: &[ObjectId]) -> State {
             }
             remove_additions(&mut object);
             mark_versions(&mut object, &versions);
+            stable::same_generated_names(&mut object, &generated);
             if is_sample {
                 remove_zeros(&mut object["spec"]);
             }

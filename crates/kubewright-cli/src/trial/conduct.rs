@@ -84,6 +84,8 @@ struct Trial<'a> {
     /// What was seen more than once already.
     confirmed: Mutex<BTreeSet<Likeness>>,
     runs: Mutex<usize>,
+    /// Held by who looks again at what is expected.
+    confirming: tokio::sync::Mutex<()>,
 }
 
 /// Conducts a trial; `tell` gets a line for each plan. A signal ends it, and what was found so far is given.
@@ -106,6 +108,7 @@ pub(super) async fn conduct(
         requests: Mutex::default(),
         confirmed: Mutex::default(),
         runs: Mutex::default(),
+        confirming: tokio::sync::Mutex::default(),
     };
     let mut tally = Tally::default();
     let undisturbed = tokio::select! {
@@ -395,7 +398,8 @@ impl Trial<'_> {
         }
         let mut found = self.judged(&run.story);
         let is_of_state = found.iter().any(|one| one.check == Check::State);
-        if is_of_state && Instant::now() < self.deadline && self.confirm(&run.story).await? {
+        if is_of_state && Instant::now() < self.deadline {
+            self.confirm(&run.story).await?;
             found = self.judged(&run.story);
         }
         if found.is_empty() {
@@ -434,14 +438,16 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// Looks once more at what the changes of a story come to from the start; whether there are some at which nobody has looked again.
-    async fn confirm(&self, story: &Story) -> anyhow::Result<bool> {
+    /// Looks once more at what the changes of a story come to from the start, where nobody has looked again.
+    async fn confirm(&self, story: &Story) -> anyhow::Result<()> {
+        // Another plan may be about to look at the same.
+        let _guard = self.confirming.lock().await;
         let doubted = self.known.lock().doubted(story);
         for change in &doubted {
             let run = self.run(&planner::fresh(change)).await?;
             self.known.lock().learn(&run.story);
         }
-        Ok(!doubted.is_empty())
+        Ok(())
     }
 
     /// The findings of a run; alike ones once.

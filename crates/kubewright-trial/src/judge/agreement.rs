@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{states::subject, timeline::timeline};
+use super::{clock::is_by_the_clock, states::subject, timeline::timeline};
 use crate::{
     finding::{Check, Finding},
     state::Difference,
@@ -22,7 +22,7 @@ pub fn disagreements(stories: &[&Story]) -> Vec<(Finding, usize, usize)> {
         let quiet: Vec<usize> =
             (0..stories.len()).filter(|run| stories[*run].steps[step].rest == Rest::Quiet).collect();
         let counts: Vec<BTreeMap<&str, usize>> =
-            quiet.iter().map(|run| counts(stories[*run].steps[step].state.keys())).collect();
+            quiet.iter().map(|run| counts(stories[*run], step)).collect();
         let collections: BTreeSet<&str> = counts.iter().flat_map(|counts| counts.keys().copied()).collect();
         for collection in collections {
             let of_runs: Vec<usize> =
@@ -54,10 +54,10 @@ pub fn disagreements(stories: &[&Story]) -> Vec<(Finding, usize, usize)> {
     found
 }
 
-/// How many objects there are of each collection.
-fn counts<'a>(ids: impl Iterator<Item = &'a ObjectId>) -> BTreeMap<&'a str, usize> {
+/// How many objects there are of each collection after a step, but for those that were made as it was time.
+fn counts(story: &Story, step: usize) -> BTreeMap<&str, usize> {
     let mut counts = BTreeMap::new();
-    for id in ids {
+    for id in story.steps[step].state.keys().filter(|id| !is_by_the_clock(id, story)) {
         *counts.entry(&*id.collection).or_default() += 1;
     }
     counts

@@ -1,6 +1,7 @@
 //! Judges a run without knowing the operator.
 
 mod agreement;
+mod clock;
 mod derived;
 mod no_ops;
 mod requests;

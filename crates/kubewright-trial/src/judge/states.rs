@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{Scene, derived, writes};
+use super::{Scene, clock::is_by_the_clock, derived, writes};
 use crate::{
     change::ENTRY,
     finding::{Check, Finding},
@@ -254,6 +254,9 @@ fn explanation(scene: &Scene<'_>, expected: &State, all: &[Difference]) -> Optio
     if let Some(id) = completed(scene) {
         return Some(format!("{id} has completed, and what has completed does not run again"));
     }
+    if let Some(id) = made_by_the_clock(scene, expected, all) {
+        return Some(format!("{id} was made as it was time, and that differs from run to run"));
+    }
     if let Some(id) = left_before(scene) {
         return Some(format!("{id} of the samples that were deleted before is still there"));
     }
@@ -292,6 +295,20 @@ fn completed<'a>(scene: &'a Scene<'_>) -> Option<&'a ObjectId> {
     let done =
         |id: &&ObjectId| scene.passed.state.get(*id).is_some_and(|object| is_completed(&object["status"]));
     scene.known.samples.iter().find(done)
+}
+
+/// What was made because it was time, where nothing else differs but what the samples say of themselves.
+fn made_by_the_clock<'a>(
+    scene: &Scene<'_>,
+    expected: &'a State,
+    all: &'a [Difference],
+) -> Option<&'a ObjectId> {
+    let is_it = |id: &&ObjectId| is_by_the_clock(id, scene.story);
+    let is_status =
+        |one: &Difference| scene.known.samples.contains(&one.id) && one.field.starts_with("/status");
+    let differs = all.iter().map(|one| &one.id);
+    let made = differs.chain(expected.keys()).find(is_it)?;
+    all.iter().all(|one| is_it(&&one.id) || is_status(one)).then_some(made)
 }
 
 /// What always stays of samples that are deleted, where that was done before.
@@ -462,5 +479,53 @@ mod tests {
         assert_eq!(of(&plain, &marked, request("", 400)), [Check::State]);
         assert_eq!(of(&marked, &plain, request("exec", 400)), [Check::State], "what is missing");
         assert_eq!(findings(done(), Some(request("exec", 400)), same), [Check::State], "what was made");
+    }
+
+    #[test]
+    fn what_was_made_as_it_was_time_is_no_error_where_nothing_else_differs() {
+        let (sample, job) = (ObjectId::new("g/tabs", "a/t"), ObjectId::new("batch/jobs", "a/t-1795988460"));
+        let other = ObjectId::new("/configmaps", "a/t");
+        let checks = |more: Option<ObjectId>| -> Vec<Check> {
+            let state = State::from([(sample.clone(), json!({"status": {"active": []}}))]);
+            let known = Known {
+                samples: vec![sample.clone()],
+                expected: [(Desired::Samples, state)].into(),
+                ..Known::default()
+            };
+            let mut reached = State::from([
+                (sample.clone(), json!({"status": {"active": ["x"]}})),
+                (job.clone(), json!({})),
+            ]);
+            reached.extend(more.map(|id| (id, json!({}))));
+            let passed = Passed {
+                from: Duration::ZERO,
+                until: Duration::from_secs(9),
+                rest: Rest::Quiet,
+                state: reached,
+                refused: None,
+            };
+            let created = Write {
+                at: Duration::ZERO,
+                id: sample.clone(),
+                did: crate::story::Did::Create,
+                by: Who::Trial,
+                subresource: String::new(),
+                object: json!({"metadata": {"creationTimestamp": "2026-11-29T21:40:10Z"}}),
+            };
+            let story = Story {
+                plan: Plan::new("touch", [Step::new(Act::Touch, Desired::Samples)]),
+                steps: vec![passed],
+                writes: vec![created],
+                requests: Vec::new(),
+                lives: Vec::new(),
+            };
+            let (step, passed) = (&story.plan.steps[0], &story.steps[0]);
+            differing(&Scene { story: &story, step, passed, known: &known })
+                .into_iter()
+                .map(|one| one.check)
+                .collect()
+        };
+        assert_eq!(checks(None), [Check::ExplainedState]);
+        assert_eq!(checks(Some(other.clone())), [Check::State]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Scene, timeline::changed};
+use super::{Scene, clock::is_by_the_clock, timeline::changed};
 use crate::{
     finding::{Check, Finding},
     plan::Act,
@@ -67,6 +67,7 @@ fn ahead(scene: &Scene<'_>) -> Option<Finding> {
             claim = is_ready.then(|| claim.unwrap_or(write));
         } else if let (Some(claim), Did::Create) = (claim, write.did)
             && is_made_for(scene, write, claim)
+            && !is_by_the_clock(&write.id, scene.story)
         {
             return Some(Finding {
                 check: Check::StatusAhead,
