@@ -565,6 +565,9 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
             if !self.look_after_program().await? {
                 return Ok((Rest::Exited, self.state()));
             }
+            if Instant::now() >= deadline {
+                deadline = extended(deadline, self.pods_end(), longest);
+            }
             if quiet_since.elapsed() >= self.pace.rest {
                 let Judged { is_reached, ended, .. } = match &judged {
                     Some(judged) => judged,
@@ -582,9 +585,6 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
                     let state = judged.map(|judged| judged.state).unwrap_or_default();
                     return Ok((Rest::Quiet, state));
                 }
-            }
-            if Instant::now() >= deadline {
-                deadline = extended(deadline, self.pods_end(), longest);
             }
             if Instant::now() >= deadline && (quiet_since.elapsed() < self.pace.rest || !self.requested) {
                 let rest = if self.requested { Rest::Busy } else { Rest::Silent };
