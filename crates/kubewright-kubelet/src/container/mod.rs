@@ -6,6 +6,7 @@ pub mod helper;
 pub mod log;
 #[cfg(unix)]
 mod process;
+pub(crate) mod sysctls;
 #[cfg(unix)]
 mod wire;
 
@@ -76,6 +77,8 @@ pub struct Spec {
     pub identity: Identity,
     /// What it is told that this machine is called.
     pub hostname: String,
+    /// Kernel parameters of its ipc namespace, by their names with dots.
+    pub sysctls: BTreeMap<String, String>,
     /// What else it sees. A later one may lie inside an earlier one.
     pub mounts: Vec<Mount>,
     /// Whether somebody may write to its standard input later ([`Container::attach`]); else it is empty.

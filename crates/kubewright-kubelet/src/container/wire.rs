@@ -84,7 +84,14 @@ pub(super) enum Order {
         mapping: Mapping,
     },
     /// Be the shim of a container. With it come its standard input, output and error, unless it has a terminal.
-    Run { namespaces: Namespaces, mapping: Mapping, files: Files, hostname: String, program: Program },
+    Run {
+        namespaces: Namespaces,
+        mapping: Mapping,
+        sysctls: BTreeMap<String, String>,
+        files: Files,
+        hostname: String,
+        program: Program,
+    },
     /// Be the shim of a command in a container. With it come the container's first process, where it has namespaces, and
     /// the command's standard input, output and error, unless it has a terminal.
     Exec { namespaces: Namespaces, program: Program },

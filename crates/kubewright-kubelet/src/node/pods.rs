@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::Addresses;
 use crate::events::EventType;
 use crate::pod::admission::admit;
-use crate::pod::{NodeContext, PodWorker, View};
+use crate::pod::{NodeContext, PodWorker, View, sysctls};
 
 /// The pods that have workers, by their uids. Clones are the same.
 #[derive(Clone, Debug, Default)]
@@ -112,7 +112,8 @@ impl Pods {
         if !is_over && pod.metadata.deletion_timestamp.is_none() {
             let others = self.table.active();
             let others: Vec<&Pod> = others.iter().map(|pod| &**pod).collect();
-            failure = admit(&pod, &self.node, &others).err();
+            let has_ipc = self.context.runtime.isolation().namespaces.contains(&"ipc");
+            failure = sysctls::admit(&pod, has_ipc).and_then(|()| admit(&pod, &self.node, &others)).err();
         }
         if let Some(refusal) = &mut failure {
             self.context.events.pod(&pod, EventType::Warning, &refusal.reason, refusal.message.clone());

@@ -13,6 +13,7 @@ mod pod_containers;
 mod prepare;
 mod report;
 mod state;
+pub(crate) mod sysctls;
 mod view;
 mod worker;
 

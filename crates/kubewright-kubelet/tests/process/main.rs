@@ -50,6 +50,7 @@ tests![
     escapes::a_working_directory_is_never_what_a_process_has_open,
     escapes::what_is_open_where_the_runtime_was_started_is_not_open_in_a_container,
     running::a_program_runs_and_its_exit_code_is_told,
+    running::kernel_parameters_are_the_containers_own,
     running::what_cannot_be_started_is_told_in_the_words_of_runc,
     files::what_a_container_writes_to_the_machine_it_alone_sees,
     files::a_command_of_the_machine_sees_mounts_where_there_is_nothing,

@@ -47,6 +47,7 @@ impl Bench {
             working_directory: PathBuf::from("/"),
             identity: Identity::default(),
             hostname: "box".to_owned(),
+            sysctls: BTreeMap::new(),
             mounts: Vec::new(),
             stdin: false,
             stdin_once: false,

@@ -58,8 +58,9 @@ fn follow(wire: &Wire) -> Result<(), Failure> {
         return Ok(());
     };
     match order {
-        Order::Run { namespaces, mapping, files: root, hostname, program } => {
-            shim::run(wire, shim::Container { namespaces, mapping, root, hostname, program }, files)
+        Order::Run { namespaces, mapping, sysctls, files: root, hostname, program } => {
+            let container = shim::Container { namespaces, mapping, sysctls, root, hostname, program };
+            shim::run(wire, container, files)
         }
         Order::Exec { namespaces, program } => shim::exec(wire, namespaces, program, files),
         Order::Become { mounts, hostname, program } => {

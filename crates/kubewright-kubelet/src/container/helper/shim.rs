@@ -1,5 +1,6 @@
 //! The shim of a program: starts it in its namespaces, passes signals to it, and tells how it ended.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -24,6 +25,7 @@ use crate::files;
 pub(super) struct Container {
     pub(super) namespaces: Namespaces,
     pub(super) mapping: Mapping,
+    pub(super) sysctls: BTreeMap<String, String>,
     pub(super) root: Files,
     pub(super) hostname: String,
     pub(super) program: Program,
@@ -31,12 +33,15 @@ pub(super) struct Container {
 
 /// Keeps a container to its end.
 pub(super) fn run(wire: &Wire, container: Container, streams: Vec<OwnedFd>) -> Result<(), Failure> {
-    let Container { namespaces, mapping, root, hostname, program } = container;
+    let Container { namespaces, mapping, sysctls, root, hostname, program } = container;
     let directory = root.directory.clone();
     #[cfg(target_os = "linux")]
-    linux::separate(wire, namespaces, mapping)?;
+    {
+        linux::separate(wire, namespaces, mapping)?;
+        linux::set(&sysctls)?;
+    }
     #[cfg(not(target_os = "linux"))]
-    let _ = mapping;
+    let _ = (mapping, sysctls);
     let order = Order::Become {
         mounts: if namespaces.mount { Mounts::Own(root) } else { Mounts::Machine },
         hostname: namespaces.uts.then_some(hostname),

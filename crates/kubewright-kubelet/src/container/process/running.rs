@@ -24,7 +24,9 @@ use super::terminal::Terminal;
 use super::{Machine, exec, mapping};
 use crate::container::log::{Growing, Log, Stream};
 use crate::container::wire::{Failure, Files, Order, Program, Report, Word};
-use crate::container::{Container, ExecError, Exit, Root, Session, Signal, Spec, StartError, Streams};
+use crate::container::{
+    Container, ExecError, Exit, Root, Session, Signal, Spec, StartError, Streams, sysctls,
+};
 
 /// What containerd and runc say before the reason why a program did not start.
 const NOT_STARTED: &str = "failed to create containerd task: failed to create shim task: OCI runtime create failed: \
@@ -163,6 +165,10 @@ fn check(machine: &Machine, spec: &Spec) -> Result<(), StartError> {
     if spec.command.is_empty() {
         return Err(StartError::Create("no command specified".to_owned()));
     }
+    let of_machine = |name: &&String| !machine.namespaces.ipc || !sysctls::is_of_ipc(name);
+    if let Some(name) = spec.sysctls.keys().find(of_machine) {
+        return Err(StartError::Create(format!("sysctl {name:?} is not in a separate kernel namespace")));
+    }
     if machine.namespaces.mount {
         return Ok(());
     }
@@ -181,6 +187,7 @@ fn order(machine: &Machine, spec: Spec, directory: PathBuf) -> Order {
     Order::Run {
         namespaces: machine.namespaces,
         mapping,
+        sysctls: spec.sysctls,
         files: Files { root: spec.root, read_only_root: spec.read_only_root, mounts: spec.mounts, directory },
         hostname: spec.hostname,
         program: Program {

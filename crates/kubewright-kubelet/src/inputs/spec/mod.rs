@@ -82,6 +82,7 @@ impl PodInputs<'_> {
             working_directory: working_directory(container, &image.config),
             identity: user.identity,
             hostname,
+            sysctls: super::sysctls(pod).into_iter().collect(),
             mounts,
             stdin: container.stdin.unwrap_or_default(),
             stdin_once: container.stdin_once.unwrap_or_default(),

@@ -49,12 +49,15 @@ fn one(container: Value) -> Pod {
 #[test]
 fn a_container_gets_what_its_pod_and_its_image_say() {
     let machine = Machine::new();
-    let pod = one(json!({
+    let mut pod = one(json!({
         "args": ["$(NAME)"], "env": [{"name": "NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
         "terminationMessagePath": "/dev/termination-log", "stdin": true, "tty": true,
         "securityContext": {"readOnlyRootFilesystem": true},
         "volumeMounts": [{"name": "v", "mountPath": "/a/b/c"}, {"name": "v", "mountPath": "/a"}]}));
+    let context = json!({"sysctls": [{"name": "kernel/shm_rmid_forced", "value": "1"}]});
+    pod.spec.as_mut().unwrap().security_context = Some(kubewright_objects::from_value(context).unwrap());
     let spec = machine.spec(&pod, 3).unwrap();
+    assert_eq!(spec.sysctls, [("kernel.shm_rmid_forced".to_owned(), "1".to_owned())].into());
     assert_eq!(spec.id, "u1_app_3");
     assert_eq!(spec.root, machine.image.root);
     assert_eq!(spec.command, ["serve", "web"]);

@@ -8,6 +8,7 @@ pub(super) mod probe;
 pub(super) mod root;
 pub(super) mod watch;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -15,6 +16,7 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process};
 use rustix::thread::{ThreadNameSpaceType, UnshareFlags, move_into_thread_name_spaces};
 
 use super::Failure;
+use crate::container::sysctls;
 use crate::container::wire::{Mapping, Namespaces, Report, Wire, Word};
 
 /// Makes the namespaces of a container, but the mount namespace: that one its first process makes, so that the shim still
@@ -29,6 +31,15 @@ pub(super) fn separate(wire: &Wire, namespaces: Namespaces, mapping: Mapping) ->
     others.set(UnshareFlags::NEWIPC, namespaces.ipc);
     unshare(others).map_err(Failure::of("unshare namespaces"))?;
     identity::keep_across_exec();
+    Ok(())
+}
+
+/// Sets kernel parameters of the ipc namespace that this process has made.
+pub(super) fn set(sysctls: &BTreeMap<String, String>) -> Result<(), Failure> {
+    for (name, value) in sysctls {
+        let file = sysctls::file(name);
+        fs::write(&file, value).map_err(Failure::of(format!("open {}", file.display())))?;
+    }
     Ok(())
 }
 
