@@ -1,8 +1,8 @@
 //! The images that the tests ask for, made of what packages have: no registry is asked.
 //!
-//! All of them have one layer, with a static busybox, bash as its shell (which hands on variables like `data-1`), `agnhost` of the release,
-//! and what tests run beside them (curl, a netcat, dig and getent); two have another with what their web servers show. Process pods share the network of the machine, where a program that listens on all
-//! addresses would take its port from all pods: `agnhost` is built to listen on the address of its pod then.
+//! All of them have one layer, with a static busybox, `agnhost` of the release, and what tests run beside them (bash, curl, a netcat, dig and getent); some have
+//! another with a program of their own, or with what their web servers show. Process pods share the network of the machine, where a program that listens on all
+//! addresses would take its port from all pods: programs are built to listen on the address of their pod then.
 
 use std::{
     fs,
@@ -14,11 +14,8 @@ use std::{
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use super::programs::Programs;
-use crate::{
-    run::{find, run},
-    tools,
-};
+use super::{busybox, programs::Programs};
+use crate::run::{find, run};
 
 /// An image: how its name ends, its user, its entry point and its arguments.
 struct Image {
@@ -41,6 +38,7 @@ const fn image(
 const IMAGES: &[Image] = &[
     image("agnhost", "", &["/agnhost"], &["pause"]),
     image("busybox", "", &[], &["sh"]),
+    image("etcd", "", &[], &["/usr/local/bin/etcd"]),
     image("jessie-dnsutils", "", &[], &["sh"]),
     image("kitten", "", &["/agnhost"], &["test-webserver"]),
     image("nautilus", "", &["/agnhost"], &["test-webserver"]),
@@ -53,7 +51,12 @@ const IMAGES: &[Image] = &[
     image("nonewprivs", "", &[], &["nnp"]),
     image("nonroot", "1234", &[], &["sh"]),
     image("pause", "", &["/agnhost"], &["pause"]),
+    image("sample-apiserver", "", &["/sample-apiserver"], &[]),
 ];
+
+/// Programs that one image has alone: the image, the program's name, and where it is.
+const OWN: &[(&str, &str, &str)] =
+    &[("etcd", "etcd", "usr/local/bin/etcd"), ("sample-apiserver", "sample-apiserver", "sample-apiserver")];
 
 /// How a layer is written: the same files give the same bytes.
 const SORTED: [&str; 5] = ["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mtime=@0"];
@@ -87,11 +90,12 @@ pub(super) fn store(programs: &Programs, kubewright: &Path, folder: &Path) -> Re
     if root.exists() {
         fs::remove_dir_all(&root)?;
     }
-    fill(&root, &Programs::in_pods()?)?;
+    let in_pods = Programs::in_pods()?;
+    fill(&root, &in_pods)?;
     let layer = folder.join("layer.tar");
     run(Command::new("tar").args(SORTED).arg("-C").arg(&root).arg("-cf").arg(&layer).arg("."))?;
     let named = named(&programs.images()?);
-    let archive = archive(folder, &layer, &named)?;
+    let archive = archive(folder, &layer, &named, &in_pods)?;
     run(Command::new(kubewright).args(["image", "load", "--image-store"]).arg(&store).arg(&archive))?;
     fs::write(done, "")?;
     Ok(store)
@@ -142,7 +146,7 @@ fn fill(root: &Path, programs: &Programs) -> Result<()> {
     let privileged = root.join("usr/local/bin/nnp");
     fs::copy(programs.path("nnp"), &privileged)?;
     fs::set_permissions(&privileged, fs::Permissions::from_mode(0o4755))?;
-    let busybox = tools::busybox().map_err(anyhow::Error::msg)?;
+    let busybox = busybox::upstream()?;
     fs::copy(&busybox, root.join("bin/busybox"))?;
     let applets = Command::new(&busybox).arg("--list").output()?;
     for applet in String::from_utf8(applets.stdout)?.lines().filter(|applet| *applet != "busybox") {
@@ -151,22 +155,28 @@ fn fill(root: &Path, programs: &Programs) -> Result<()> {
     for program in ["bash", "curl", "dig", "getent", "nc.openbsd"] {
         with_libraries(root, program)?;
     }
-    for (name, program) in [("nc", "nc.openbsd"), ("sh", "bash")] {
-        let link = root.join("bin").join(name);
-        fs::remove_file(&link)?;
-        symlink(Path::new("/usr/bin").join(program), link)?;
-    }
+    let netcat = root.join("bin/nc");
+    fs::remove_file(&netcat)?;
+    symlink("/usr/bin/nc.openbsd", netcat)?;
     Ok(())
 }
 
-/// The layer with what a web server of the tests of `kubectl` shows, where an image has one.
-fn shown(folder: &Path, image: &Image) -> Result<Option<String>> {
+/// The layer of an image's own: a program, or what a web server of the tests of `kubectl` shows. Most have none.
+fn own(folder: &Path, image: &Image, programs: &Programs) -> Result<Option<String>> {
     let pages = Programs::sources()?.join("test/images").join(image.name).join("html");
-    if !pages.is_dir() {
-        return Ok(None);
-    }
+    let root = match OWN.iter().find(|(of, ..)| *of == image.name) {
+        Some((_, program, place)) => {
+            let root = folder.join("own").join(image.name);
+            let place = root.join(place);
+            fs::create_dir_all(place.parent().unwrap_or(&root))?;
+            fs::copy(programs.path(program), place)?;
+            root
+        }
+        None if pages.is_dir() => pages,
+        None => return Ok(None),
+    };
     let name = format!("{}.tar", image.name);
-    run(Command::new("tar").args(SORTED).arg("-C").arg(pages).arg("-cf").arg(folder.join(&name)).arg("."))?;
+    run(Command::new("tar").args(SORTED).arg("-C").arg(root).arg("-cf").arg(folder.join(&name)).arg("."))?;
     Ok(Some(name))
 }
 
@@ -188,13 +198,18 @@ fn with_libraries(root: &Path, name: &str) -> Result<()> {
 }
 
 /// The images as `docker save` writes them.
-fn archive(folder: &Path, layer: &Path, images: &[(&Image, Vec<String>)]) -> Result<PathBuf> {
+fn archive(
+    folder: &Path,
+    layer: &Path,
+    images: &[(&Image, Vec<String>)],
+    programs: &Programs,
+) -> Result<PathBuf> {
     let common = sha256(layer)?;
     let mut manifest = Vec::new();
     let mut files = vec!["manifest.json".to_owned(), "layer.tar".to_owned()];
     for (image, names) in images {
         let (mut layers, mut digests) = (vec!["layer.tar".to_owned()], vec![common.clone()]);
-        if let Some(own) = shown(folder, image)? {
+        if let Some(own) = own(folder, image, programs)? {
             digests.push(sha256(&folder.join(&own))?);
             layers.push(own.clone());
             files.push(own);

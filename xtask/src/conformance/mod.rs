@@ -5,6 +5,7 @@
 //! `X` programs that run. Each class has a server of its own, so that classes run side by side. What came out is kept in
 //! `conformance/results.tsv`, from which the page is made: a class or a test that is run alone leaves the others as they were.
 
+mod busybox;
 mod classes;
 mod images;
 mod page;

@@ -18,10 +18,26 @@ use crate::{
 
 const NAMES: [&str; 3] = ["e2e.test", "ginkgo", "kubectl"];
 /// What runs in pods: built for the images, if there is a need for them.
-const IN_PODS: [(&str, &str); 2] = [
-    ("agnhost", "k8s.io/kubernetes/test/images/agnhost"),
-    ("nnp", "k8s.io/kubernetes/test/images/nonewprivs"),
+const IN_PODS: [InPods; 4] = [
+    InPods { name: "agnhost", package: "k8s.io/kubernetes/test/images/agnhost", require: None },
+    InPods { name: "nnp", package: "k8s.io/kubernetes/test/images/nonewprivs", require: None },
+    InPods { name: "etcd", package: "go.etcd.io/etcd/server/v3", require: None },
+    // The tests ask for this one with each release: an API server that was made long before has to work behind today's.
+    InPods {
+        name: "sample-apiserver",
+        package: "k8s.io/sample-apiserver",
+        require: Some("k8s.io/sample-apiserver v0.29.2"),
+    },
 ];
+
+/// A program that runs in pods.
+struct InPods {
+    name: &'static str,
+    package: &'static str,
+    /// The module that it is built of, where that is another than Kubernetes of the release and what this depends on.
+    require: Option<&'static str>,
+}
+
 /// What a Go program of a pod does that listens on all addresses: it takes the pod's, as pods share the network.
 const LISTENING: [(&str, &str); 2] = [
     (
@@ -76,13 +92,19 @@ impl Programs {
     /// When there is no Go, or it cannot build it.
     pub(super) fn in_pods() -> Result<Self> {
         let programs = Self(folder().join("bin"));
-        if IN_PODS.iter().all(|(name, _)| programs.path(name).is_file()) {
+        let missing: Vec<_> =
+            IN_PODS.iter().filter(|program| !programs.path(program.name).is_file()).collect();
+        if missing.is_empty() {
             return Ok(programs);
         }
         let go = find("go").context("there is no Go to build the programs of the images with")?;
-        let module = module(&go)?;
-        let overlay = overlay(&go, &module)?;
-        for (name, package) in IN_PODS {
+        let of_kubernetes = module(&go)?;
+        let overlay = overlay(&go, &of_kubernetes)?;
+        for InPods { name, package, require } in missing {
+            let module = match require {
+                Some(require) => module_of(name, require)?,
+                None => of_kubernetes.clone(),
+            };
             let mut build = in_module(&go, &module);
             build.args([
                 "build",
@@ -142,6 +164,14 @@ fn module(go: &Path) -> Result<PathBuf> {
     if !manifest.is_file() {
         fs::write(&manifest, go_mod(&staging(go, &module)?))?;
     }
+    Ok(module)
+}
+
+/// A module that depends on one other.
+fn module_of(name: &str, require: &str) -> Result<PathBuf> {
+    let module = folder().join(name);
+    fs::create_dir_all(&module)?;
+    fs::write(module.join("go.mod"), format!("module {name}\n\ngo 1.26.0\n\nrequire {require}\n"))?;
     Ok(module)
 }
 
