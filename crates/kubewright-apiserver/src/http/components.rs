@@ -2,7 +2,7 @@
 //! (`k8s.io/kubernetes/pkg/registry/core/componentstatus`, `pkg/probe/http`).
 
 use std::io;
-use std::sync::Arc;
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,17 +14,13 @@ use http_body_util::{BodyExt, Empty, Limited};
 use hyper_util::rt::TokioIo;
 use kubewright_engine::request::ListOptions;
 use kubewright_meta::ApiError;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::ring::default_provider;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 
 use super::dispatch::RequestInfo;
 use super::respond;
 use super::response_body::ResponseBody;
+use super::unverified;
 
 /// So long an answer is waited for.
 const LONGEST: Duration = Duration::from_secs(20);
@@ -122,8 +118,7 @@ async fn ask(info: &RequestInfo<'_>, port: u16) -> Result<String, String> {
 
 async fn get(port: u16) -> io::Result<(u16, String)> {
     let stream = TcpStream::connect(("127.0.0.1", port)).await?;
-    let name = ServerName::try_from("127.0.0.1").map_err(io::Error::other)?;
-    let stream = TlsConnector::from(Arc::new(whatever_certificate()?)).connect(name, stream).await?;
+    let stream = unverified::connect(Ipv4Addr::LOCALHOST.into(), stream).await?;
     let handshake = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
     let (mut sender, connection) = handshake.map_err(io::Error::other)?;
     let exchange = async {
@@ -149,50 +144,5 @@ async fn get(port: u16) -> io::Result<(u16, String)> {
             Ok(()) => exchange.await,
             Err(error) => Err(io::Error::other(error)),
         },
-    }
-}
-
-/// They sign their certificates themselves.
-fn whatever_certificate() -> io::Result<ClientConfig> {
-    let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()));
-    let builder = builder.with_safe_default_protocol_versions().map_err(io::Error::other)?;
-    Ok(builder.dangerous().with_custom_certificate_verifier(Arc::new(Whatever)).with_no_client_auth())
-}
-
-#[derive(Debug)]
-struct Whatever;
-
-impl ServerCertVerifier for Whatever {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        default_provider().signature_verification_algorithms.supported_schemes()
     }
 }

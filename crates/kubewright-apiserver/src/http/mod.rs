@@ -21,6 +21,7 @@ mod shares;
 mod stream;
 mod subresources;
 mod system;
+mod unverified;
 mod upgrade;
 mod visitors;
 mod websocket;

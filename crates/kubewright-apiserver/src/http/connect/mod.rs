@@ -5,6 +5,7 @@
 //! connection, as one whose kubelet is down; of a simulated one it is said that it is.
 
 mod forward;
+mod links;
 mod log;
 mod options;
 mod passage;

@@ -1,11 +1,12 @@
 //! One request through the API server to what speaks HTTP behind it
 //! (`k8s.io/apimachinery/pkg/util/proxy`, `UpgradeAwareHandler` and `Transport`).
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 use http::header::{
-    AUTHORIZATION, CONNECTION, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, TE, TRAILER,
-    TRANSFER_ENCODING, UPGRADE,
+    ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
+    ACCESS_CONTROL_ALLOW_ORIGIN, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE,
+    HOST, HeaderMap, HeaderName, HeaderValue, LOCATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 use http::uri::{PathAndQuery, Uri};
 use http::{Method, Request, Response, StatusCode};
@@ -17,6 +18,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::super::dispatch::RequestInfo;
 use super::super::respond::ResponseBody;
+use super::links::Through;
 use super::proxy::unreached;
 use crate::kubelet::Duplex;
 
@@ -32,23 +34,35 @@ const OWN: [HeaderName; 8] = [
     UPGRADE,
     AUTHORIZATION,
 ];
+/// What is said to browsers of who else may read it: the API server alone says so (`corsRemovingTransport`).
+const CORS: [HeaderName; 4] = [
+    ACCESS_CONTROL_ALLOW_CREDENTIALS,
+    ACCESS_CONTROL_ALLOW_HEADERS,
+    ACCESS_CONTROL_ALLOW_METHODS,
+    ACCESS_CONTROL_ALLOW_ORIGIN,
+];
+/// How long a page may be whose links are led through the proxy.
+const LONGEST_PAGE: usize = 4 << 20;
 /// What is escaped in a path.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 const FORWARDED: HeaderName = HeaderName::from_static("x-forwarded-uri");
 
-/// Asks what is at the other end of a connection, and gives its answer.
+/// Asks what is at the other end of a connection, which is `behind` as a host of URLs, and gives its answer.
 ///
 /// # Errors
 /// 503 when it does not answer.
 pub(super) async fn pass(
     info: &RequestInfo<'_>,
     connection: Box<dyn Duplex>,
+    behind: &str,
 ) -> Result<Response<ResponseBody>, ApiError> {
     let path = info.behind.unwrap_or_else(|| info.query.text("path"));
     if path.is_empty() && matches!(*info.method, Method::GET | Method::HEAD) {
         return Ok(to_the_root(info.uri));
     }
     let request = request(info, path)?;
+    let asked =
+        request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned();
     let handshake = http1::handshake::<_, Full<Bytes>>(TokioIo::new(connection)).await;
     let (mut sender, connection) = handshake.map_err(|error| unreached(&error))?;
     let serving = connection.with_upgrades();
@@ -69,12 +83,12 @@ pub(super) async fn pass(
     } else {
         remove_own(response.headers_mut());
     }
-    rewrite(response.headers_mut(), info.uri.path(), path);
-    Ok(response.map(|body| {
-        let pieces = body.into_data_stream();
-        let pieces = pieces.take_while(|piece| std::future::ready(piece.is_ok()));
-        ResponseBody::stream(pieces.filter_map(async |piece| piece.ok()))
-    }))
+    for name in CORS {
+        response.headers_mut().remove(name);
+    }
+    let before = info.uri.path().strip_suffix(path).unwrap_or(info.uri.path()).trim_end_matches('/');
+    let through = Through { before, behind, asked: &asked };
+    Ok(lead_through(&through, *info.method == Method::HEAD, response).await)
 }
 
 /// Where a path behind the proxy begins, there is a slash (`https://issue.k8s.io/4958`).
@@ -150,38 +164,58 @@ fn switch(info: &RequestInfo<'_>, response: &mut Response<hyper::body::Incoming>
     });
 }
 
-/// Leads who is sent elsewhere through the proxy again (`rewriteURL`).
-fn rewrite(headers: &mut HeaderMap, path: &str, behind: &str) {
-    let before = path.strip_suffix(behind).unwrap_or(path).trim_end_matches('/');
-    let Some(location) = headers.get(LOCATION).and_then(|location| location.to_str().ok()) else { return };
-    // With a host it leads away, without a slash it starts where the client is.
-    if location.starts_with("//") || !location.starts_with('/') || location.starts_with(before) {
-        return;
+/// Leads who is sent elsewhere through the proxy again, and who reads a page by its links, too.
+async fn lead_through(
+    through: &Through<'_>,
+    head_only: bool,
+    response: Response<hyper::body::Incoming>,
+) -> Response<ResponseBody> {
+    let (mut parts, body) = response.into_parts();
+    if let Some(location) = parts.headers.get(LOCATION) {
+        let through = location.to_str().ok().and_then(|location| through.link(location));
+        if let Some(location) = through.and_then(|through| HeaderValue::try_from(through).ok()) {
+            parts.headers.insert(LOCATION, location);
+        }
+        return Response::from_parts(parts, passed(Bytes::new(), body));
     }
-    if let Ok(location) = HeaderValue::try_from(format!("{before}{location}")) {
-        headers.insert(LOCATION, location);
+    if head_only || !is_page(&parts.headers) {
+        return Response::from_parts(parts, passed(Bytes::new(), body));
     }
+    let mut body = body;
+    let mut read = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        // What breaks is a page that ends there.
+        let Ok(frame) = frame else { break };
+        let Ok(data) = frame.into_data() else { continue };
+        read.extend_from_slice(&data);
+        if read.len() > LONGEST_PAGE {
+            return Response::from_parts(parts, passed(read.freeze(), body));
+        }
+    }
+    let encoding = parts.headers.get(CONTENT_ENCODING).map_or(Ok(""), HeaderValue::to_str).unwrap_or("?");
+    let Some(page) = through.encoded_page(encoding, &read, LONGEST_PAGE as u64) else {
+        return Response::from_parts(parts, ResponseBody::whole(read.freeze()));
+    };
+    parts.headers.remove(CONTENT_LENGTH);
+    Response::from_parts(parts, ResponseBody::whole(page))
+}
+
+fn is_page(headers: &HeaderMap) -> bool {
+    let content = headers.get(CONTENT_TYPE).and_then(|content| content.to_str().ok()).unwrap_or_default();
+    content.split(';').next().is_some_and(|media_type| media_type.trim() == "text/html")
+}
+
+/// A body as it comes, after what was read of it.
+fn passed(read: Bytes, body: hyper::body::Incoming) -> ResponseBody {
+    let pieces = body.into_data_stream();
+    let pieces = pieces.take_while(|piece| std::future::ready(piece.is_ok()));
+    let first = futures::stream::iter(Some(read).filter(|read| !read.is_empty()));
+    ResponseBody::stream(first.chain(pieces.filter_map(async |piece| piece.ok())))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn who_is_sent_elsewhere_comes_back_through_the_proxy() {
-        const PATH: &str = "/api/v1/namespaces/default/pods/web:80/proxy/a/b";
-        let rewritten = |location: &'static str| {
-            let mut headers = HeaderMap::from_iter([(LOCATION, HeaderValue::from_static(location))]);
-            rewrite(&mut headers, PATH, "/a/b");
-            headers[LOCATION].to_str().unwrap().to_owned()
-        };
-        let through = "/api/v1/namespaces/default/pods/web:80/proxy/home?a=b";
-        assert_eq!(rewritten("/home?a=b"), through);
-        assert_eq!(rewritten("/api/v1/namespaces/default/pods/web:80/proxy/home?a=b"), through);
-        assert_eq!(rewritten("home"), "home");
-        assert_eq!(rewritten("https://example.com/"), "https://example.com/");
-        assert_eq!(rewritten("//example.com/"), "//example.com/");
-    }
 
     #[test]
     fn a_path_stays_as_it_was_written() {

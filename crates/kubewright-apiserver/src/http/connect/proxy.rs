@@ -1,7 +1,7 @@
 //! HTTP to what runs in pods, behind the API server (`k8s.io/kubernetes/pkg/registry/core/{pod,service,node}`). It goes to a
 //! port of the pod by way of its kubelet.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use http::{Response, StatusCode};
@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::super::dispatch::RequestInfo;
 use super::super::respond::ResponseBody;
+use super::super::unverified;
 use super::{address_of, node_name, passage, simulated, target};
 use crate::kubelet::Kubelet;
 
@@ -43,17 +44,21 @@ impl<'a> Place<'a> {
 struct Port {
     kubelet: Arc<dyn Kubelet>,
     pod: Value,
+    address: IpAddr,
     number: u16,
     https: bool,
 }
 
 impl Port {
     async fn ask(self, info: &RequestInfo<'_>) -> Result<Response<ResponseBody>, ApiError> {
-        if self.https {
-            return Err(unreached(&"what speaks HTTPS in a pod is not reached through this API server"));
+        let Self { kubelet, pod, address, number, https } = self;
+        let connection = kubelet.port_forward(target(&pod, String::new()), number).await;
+        let mut connection = connection.map_err(|refusal| unreached(&refusal))?;
+        if https {
+            let secured = unverified::connect(address, connection).await;
+            connection = Box::new(secured.map_err(|error| unreached(&error))?);
         }
-        let connection = self.kubelet.port_forward(target(&self.pod, String::new()), self.number).await;
-        passage::pass(info, connection.map_err(|refusal| unreached(&refusal))?).await
+        passage::pass(info, connection, &SocketAddr::new(address, number).to_string()).await
     }
 }
 
@@ -70,9 +75,11 @@ pub(super) async fn to_pod(info: &RequestInfo<'_>) -> Result<Response<ResponseBo
     };
     let ip = pod["status"]["podIP"].as_str().unwrap_or_default();
     let kubelet = info.server.kubelets().of(node_name(&pod));
+    let Ok(address) = ip.parse() else { return Err(ApiError::bad_request("address not allowed")) };
     match (kubelet, port.parse()) {
-        _ if ip.is_empty() => Err(ApiError::bad_request("address not allowed")),
-        (Some(kubelet), Ok(number)) => Port { kubelet, number, https: place.https, pod }.ask(info).await,
+        (Some(kubelet), Ok(number)) => {
+            Port { kubelet, address, number, https: place.https, pod }.ask(info).await
+        }
         _ => Err(without_kubelet(info, node_name(&pod), &format!("{ip}:{port}"))),
     }
 }
@@ -125,9 +132,9 @@ fn endpoint(info: &RequestInfo<'_>, place: &Place<'_>) -> Result<Port, ApiError>
             let Some(pod) = get("/pods", &format!("{}/{}", text("namespace"), text("name"))) else {
                 continue;
             };
-            match info.server.kubelets().of(node_name(&pod)) {
-                Some(kubelet) => return Ok(Port { kubelet, pod, number, https }),
-                None => {
+            match (info.server.kubelets().of(node_name(&pod)), ip.parse()) {
+                (Some(kubelet), Ok(address)) => return Ok(Port { kubelet, pod, address, number, https }),
+                _ => {
                     pod_without_kubelet = Some((node_name(&pod).to_owned(), format!("{ip}:{number}")));
                 }
             }

@@ -185,6 +185,9 @@ impl Kubelet for Fake {
                 let io = hyper_util::rt::TokioIo::new(far);
                 tokio::spawn(hyper::server::conn::http1::Builder::new().serve_connection(io, service));
             }
+            443 => {
+                tokio::spawn(serve_tls(far));
+            }
             19 => {
                 tokio::spawn(async move {
                     let _ = tokio::io::copy(&mut tokio::io::repeat(b'x'), &mut far).await;
@@ -212,6 +215,13 @@ async fn answer(
         *response.status_mut() = http::StatusCode::FOUND;
         response.headers_mut().insert("location", http::HeaderValue::from_static("/home?a=b"));
     }
+    if parts.uri.path() == "/page" {
+        let headers = response.headers_mut();
+        headers.insert("content-type", http::HeaderValue::from_static("text/html; charset=utf-8"));
+        headers.insert("access-control-allow-origin", http::HeaderValue::from_static("*"));
+        *response.body_mut() = http_body_util::Full::from("<a href=\"/x\">/x</a>");
+        return Ok(response);
+    }
     let text = format!(
         "{} {} host={} via={} body={}\n",
         parts.method,
@@ -222,4 +232,21 @@ async fn answer(
     );
     *response.body_mut() = http_body_util::Full::from(text);
     Ok(response)
+}
+
+/// The same behind TLS, with a certificate that nobody vouches for.
+async fn serve_tls(stream: DuplexStream) {
+    let own = rcgen::generate_simple_self_signed(["elsewhere".to_owned()]).expect("a certificate");
+    let key = rustls::pki_types::PrivateKeyDer::try_from(own.signing_key.serialize_der()).expect("a key");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_no_client_auth()
+        .with_single_cert(vec![own.cert.der().clone()], key)
+        .expect("a pair");
+    let Ok(stream) = tokio_rustls::TlsAcceptor::from(Arc::new(config)).accept(stream).await else { return };
+    let service = hyper::service::service_fn(async |request: http::Request<_>| answer(request).await);
+    let io = hyper_util::rt::TokioIo::new(stream);
+    let _ = hyper::server::conn::http1::Builder::new().serve_connection(io, service).await;
 }
