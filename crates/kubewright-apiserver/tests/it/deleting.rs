@@ -1,8 +1,13 @@
 //! What a deletion leaves of an object, and what it answers.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use futures::future::BoxFuture;
 use http::Method;
 use serde_json::{Value, json};
 
+use crate::support::hooked::{Hook, Hooked};
 use crate::support::{Answer, Api};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -192,4 +197,38 @@ async fn what_was_created_as_deleted_is_marked_by_who_deletes_it() {
         assert_eq!(marked["metadata"]["deletionGracePeriodSeconds"], 0);
         assert_eq!(marked["metadata"]["deletionTimestamp"] == asked, ends, "{marked}");
     }
+}
+
+/// A kubelet that removes the pod as soon as it is marked.
+#[derive(Clone, Default)]
+struct FastKubelet {
+    api: Arc<OnceLock<Api>>,
+    is_due: Arc<AtomicBool>,
+}
+
+impl Hook for FastKubelet {
+    fn after(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            if self.is_due.swap(false, Ordering::Relaxed) {
+                let api = self.api.get().expect("the server has started");
+                api.delete(&format!("{PODS}/a?gracePeriodSeconds=0")).await.expect(200);
+            }
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_its_kubelet_removes_meanwhile_is_deleted() {
+    let kubelet = FastKubelet::default();
+    let api = Api::start_on(Hooked::new(kubelet.clone())).await;
+    let same = Api::of(api.server.clone(), api.shutdown.clone());
+    assert!(kubelet.api.set(same).is_ok());
+    api.post(ACCOUNTS, json!({"metadata": {"name": "default"}})).await.expect(201);
+    let pod = json!({"metadata": {"name": "a"},
+        "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]}});
+    api.post(PODS, pod).await.expect(201);
+    kubelet.is_due.store(true, Ordering::Relaxed);
+    let deleted = api.delete(&format!("{PODS}/a?gracePeriodSeconds=0")).await.expect(200);
+    assert_eq!((&deleted["kind"], is_marked(&deleted)), (&json!("Pod"), true), "{deleted}");
+    api.get(&format!("{PODS}/a")).await.refused(404, "NotFound");
 }

@@ -115,7 +115,8 @@ async fn delete_asking(
     }
 }
 
-/// Stores the mark of an object that is deleted, and removes what goes. `None` when somebody was faster.
+/// Stores the mark of an object that is deleted, and removes what goes. `None` when somebody was faster; but who removes what was marked here,
+/// as a kubelet does, has done what was asked for (`registry/generic/registry/store.go`, `ignoreNotFound`).
 async fn mark_and_remove(
     engine: &Engine,
     epoch: Epoch,
@@ -124,6 +125,7 @@ async fn mark_and_remove(
     mark: Option<Value>,
     goes: bool,
 ) -> Result<Option<Arc<Entry<Summary>>>, ApiError> {
+    let is_marked = mark.is_some();
     if let Some(mark) = mark {
         let change = Change::Put(encode::draft(call.kind, mark));
         let Some(marked) = commit_deletion(engine, epoch, call, &entry, change).await? else {
@@ -136,7 +138,14 @@ async fn mark_and_remove(
     }
     // Watchers are told the object as it was stored last.
     let last = Change::Delete(encode::last_state(&entry));
-    commit_deletion(engine, epoch, call, &entry, last).await
+    let removed = commit_deletion(engine, epoch, call, &entry, last).await?;
+    Ok(removed.or_else(|| (is_marked && !is_there(engine, call, &entry)).then_some(entry)))
+}
+
+/// Whether the object of an entry is still there, whatever became of it.
+fn is_there(engine: &Engine, call: Call<'_>, entry: &Entry<Summary>) -> bool {
+    let uid = |entry: &Entry<Summary>| encode::value(call.kind, entry)["metadata"]["uid"].take();
+    engine.entry(call).is_ok_and(|now| uid(&now) == uid(entry))
 }
 
 async fn commit_deletion(
