@@ -350,6 +350,18 @@ fn policies_are_checked() {
             ),
             ("/spec/matchConstraints", Value::Null, &["spec.matchConstraints: Required value"]),
             (
+                "/spec/matchConstraints/matchPolicy",
+                json!(""),
+                &[
+                    "spec.matchConstraints.matchPolicy: Unsupported value: \"\": supported values: \"Equivalent\", \"Exact\"",
+                ],
+            ),
+            (
+                "/spec/failurePolicy",
+                json!(""),
+                &["spec.failurePolicy: Unsupported value: \"\": supported values: \"Fail\", \"Ignore\""],
+            ),
+            (
                 "/spec/variables",
                 json!([{"name": "1x", "expression": "1"}]),
                 &["spec.variables[0].name: Invalid value: \"1x\": must be a valid CEL identifier"],
