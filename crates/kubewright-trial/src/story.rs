@@ -153,10 +153,10 @@ impl Request {
         matches!(&*self.verb, "create" | "update" | "patch" | "delete" | "deletecollection")
     }
 
-    /// Whether it goes on to a pod, which answers it. A simulated one mostly cannot.
+    /// Whether it goes on to a pod, or to its node for what the pod has said. A simulated one mostly has no answer.
     #[must_use]
     pub fn goes_to_pod(&self) -> bool {
-        matches!(&*self.subresource, "exec" | "attach" | "portforward" | "proxy")
+        matches!(&*self.subresource, "exec" | "attach" | "portforward" | "proxy" | "log")
     }
 
     /// Whether it is work, not upkeep or a review.

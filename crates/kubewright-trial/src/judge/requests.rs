@@ -298,6 +298,38 @@ mod tests {
     }
 
     #[test]
+    fn a_simulated_pod_that_has_no_log_is_no_failure_of_the_operator() {
+        let told = |subresource: &str| {
+            let get = |at| Request {
+                collection: "/pods".to_owned(),
+                subresource: subresource.to_owned(),
+                code: Some(500),
+                ..refused("get", at)
+            };
+            let requests = [get(100), get(700), get(1900)];
+            let step = Step::create();
+            let passed = Passed {
+                from: Duration::ZERO,
+                until: Duration::from_secs(5),
+                rest: Rest::Quiet,
+                state: State::new(),
+                refused: None,
+            };
+            let story = Story {
+                plan: Plan::new("x", [step.clone()]),
+                steps: vec![passed],
+                writes: Vec::new(),
+                requests: requests.to_vec(),
+                lives: Vec::new(),
+            };
+            let known = Known::default();
+            let scene = Scene { story: &story, step: &step, passed: &story.steps[0], known: &known };
+            failing(&scene, &requests.iter().collect::<Vec<_>>()).len()
+        };
+        assert_eq!((told("log"), told("status")), (0, 1));
+    }
+
+    #[test]
     fn what_is_refused_and_done_at_once_where_somebody_has_changed_the_object_is_valid_all_the_same() {
         let told = |id: &str, done_at: u64| {
             let id = ObjectId::new("g/pages", id);
