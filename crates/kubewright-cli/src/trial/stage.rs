@@ -566,7 +566,7 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
                 return Ok((Rest::Exited, self.state()));
             }
             if Instant::now() >= deadline {
-                deadline = extended(deadline, self.pods_end(), longest);
+                deadline = extended(deadline, self.pods_ended(), longest);
             }
             if quiet_since.elapsed() >= self.pace.rest {
                 let Judged { is_reached, ended, .. } = match &judged {
@@ -606,6 +606,18 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
         let left = |end: Timestamp| Duration::try_from(end.duration_since(self.admin.now())).ok();
         let longest = ends.into_values().flatten().filter_map(left).max();
         longest.map_or(Duration::ZERO, |left| left + ENDED)
+    }
+
+    /// How long it takes until the last pod that was deleted so far has had its time to end, and what follows of that, on a machine that may be
+    /// busy; nothing where that is over.
+    fn pods_ended(&self) -> Duration {
+        let writes = self.witness.writes(self.journal);
+        let of_pods = writes.iter().filter(|write| write.id.collection == "/pods");
+        let ends = of_pods.filter_map(|write| {
+            let end: Timestamp = write.object["metadata"]["deletionTimestamp"].as_str()?.parse().ok()?;
+            (end + self.pace.patience).duration_since(self.admin.now()).try_into().ok()
+        });
+        ends.max().unwrap_or_default()
     }
 
     fn state(&self) -> State {
@@ -657,8 +669,8 @@ struct Judged {
 }
 
 /// Until when a step may go on whose time is over, where pods still need so long to end: what they take is not the operator's.
-fn extended(deadline: Instant, pods_end: Duration, longest: Instant) -> Instant {
-    (Instant::now() + pods_end).min(longest).max(deadline)
+fn extended(deadline: Instant, pods_ended: Duration, longest: Instant) -> Instant {
+    (Instant::now() + pods_ended).min(longest).max(deadline)
 }
 
 /// Whether a write is the program's answer to something.
