@@ -104,7 +104,8 @@ impl Cluster {
         let (name, world) = (settings.node(), control_plane.world().clone());
         let client = control_plane.client_of_component(kubelets::user(&name), Some("kubelet"), false);
         let resets = control_plane.admin().map(Admin::resets);
-        let network = Network::open(kubelets::network(control_plane, &name, api_server)).await;
+        let network =
+            Network::open(kubelets::network(control_plane, &name, client.clone(), api_server)).await;
         let names = network.name_server();
         let cluster_dns = names.as_ref().ok().copied();
         control_plane.spawn(network.run(control_plane.shutdown()));

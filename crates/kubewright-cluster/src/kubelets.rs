@@ -83,6 +83,7 @@ impl ProcessSettings {
 pub(crate) fn network(
     control_plane: &ControlPlane,
     node: &str,
+    of_node: kube::Client,
     api_server: SocketAddr,
 ) -> kubewright_network::Settings {
     let user = User::new(PROXY, ["system:authenticated".to_owned()]);
@@ -90,6 +91,8 @@ pub(crate) fn network(
     kubewright_network::Settings {
         client: control_plane.client_of_component(user, Some("kube-proxy"), false),
         node: node.to_owned(),
+        of_node,
+        address: kubelet::NODE_ADDRESS,
         api_server,
         domain: CLUSTER_DOMAIN.to_owned(),
         name_server: kubewright_network::name_server(first),

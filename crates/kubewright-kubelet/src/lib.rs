@@ -14,4 +14,5 @@ mod pod;
 mod probe;
 mod process_node;
 
+pub use self::node::NODE_ADDRESS;
 pub use self::process_node::{MAX_PODS, ProcessNode, Refusal, Settings, Target};

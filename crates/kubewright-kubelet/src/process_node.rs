@@ -1,7 +1,7 @@
 //! A node whose pods run on this machine: how it is started, and what it is asked for.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::container::{Container, Isolation, Runtime, Session, Streams, log};
 use crate::events::EventRecorder;
 use crate::images::Images;
 use crate::inputs::Node;
-use crate::node::{Heartbeat, Identity, Machine, PodTable, Pods, allocatable};
+use crate::node::{Heartbeat, Identity, Machine, NODE_ADDRESS, PodTable, Pods, allocatable};
 use crate::pod::{NodeContext, Preparer, View};
 use crate::probe;
 
@@ -126,7 +126,7 @@ impl ProcessNode {
             max_pods,
             resets,
         } = settings;
-        let host = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let host = IpAddr::V4(NODE_ADDRESS);
         let machine = Machine::read(&folder);
         let node = Arc::new(Node {
             folder,

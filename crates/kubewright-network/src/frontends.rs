@@ -25,11 +25,11 @@ pub(crate) struct Socket {
     pub(crate) address: SocketAddr,
 }
 
-/// A port of a Service.
+/// A port of a Service, or of the node for a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Frontend {
-    /// Whose it is: `namespace/name`, and `:port` where the port has a name.
-    pub(crate) service: String,
+    /// Whose it is: `Service namespace/name:port`, `pod namespace/name`.
+    pub(crate) owner: String,
     /// At least one.
     pub(crate) backends: Vec<SocketAddr>,
     /// How long a client keeps its backend, where it keeps one.
@@ -39,11 +39,20 @@ pub(crate) struct Frontend {
 /// Where connections come from and may go.
 #[derive(Clone, Debug)]
 pub(crate) struct Here {
-    /// The name of the node, whose own address is `127.0.0.1`.
+    /// The name of the node.
     pub(crate) node: String,
+    /// The address of the node. It is at 127.0.0.1 too.
+    pub(crate) address: Ipv4Addr,
     /// Where the API server really listens: its Service names the address at which it is advertised, as no Endpoints of a cluster
     /// lead to a loopback address.
     pub(crate) api_server: SocketAddr,
+}
+
+impl Here {
+    /// Where the node is when nobody says at which of its addresses.
+    pub(crate) fn addresses(&self) -> [IpAddr; 2] {
+        [self.address.into(), Ipv4Addr::LOCALHOST.into()]
+    }
 }
 
 /// The Service of the API server.
@@ -82,11 +91,11 @@ pub(crate) fn frontends(services: &Services, here: &Here) -> BTreeMap<Socket, Fr
                 if backends.is_empty() || !address.ip().is_loopback() {
                     return;
                 }
-                let service = match port_name {
-                    "" => format!("{namespace}/{name}"),
-                    port => format!("{namespace}/{name}:{port}"),
+                let owner = match port_name {
+                    "" => format!("Service {namespace}/{name}"),
+                    port => format!("Service {namespace}/{name}:{port}"),
                 };
-                let frontend = Frontend { service, backends, affinity: affinity(spec) };
+                let frontend = Frontend { owner, backends, affinity: affinity(spec) };
                 all.insert(Socket { protocol: carried, address }, frontend);
             };
             for address in addresses(spec) {
@@ -95,7 +104,9 @@ pub(crate) fn frontends(services: &Services, here: &Here) -> BTreeMap<Socket, Fr
                 }
             }
             if let Some(number) = node_port(port) {
-                add(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), number), &outside);
+                for address in here.addresses() {
+                    add(SocketAddr::new(address, number), &outside);
+                }
             }
         }
     }
@@ -153,7 +164,11 @@ mod tests {
     use crate::fixture::{endpoint, service, services, slice};
 
     fn here() -> Here {
-        Here { node: "n".to_owned(), api_server: "127.0.0.1:6443".parse().expect("an address") }
+        Here {
+            node: "n".to_owned(),
+            address: Ipv4Addr::new(127, 64, 0, 1),
+            api_server: "127.0.0.1:6443".parse().expect("an address"),
+        }
     }
 
     fn at(all: &BTreeMap<Socket, Frontend>, protocol: Protocol, address: &str) -> Vec<String> {
@@ -184,9 +199,11 @@ mod tests {
         ]);
         let all = frontends(&all, &here());
         assert_eq!(at(&all, Protocol::Tcp, "127.128.0.9:80"), ["127.64.0.1:8080", "127.64.0.3:9090"]);
-        assert_eq!(at(&all, Protocol::Tcp, "127.0.0.1:30080"), ["127.64.0.1:8080", "127.64.0.3:9090"]);
+        for node in ["127.0.0.1:30080", "127.64.0.1:30080"] {
+            assert_eq!(at(&all, Protocol::Tcp, node), ["127.64.0.1:8080", "127.64.0.3:9090"]);
+        }
         assert_eq!(at(&all, Protocol::Udp, "127.128.0.9:53"), ["127.64.0.1:5353"]);
-        assert_eq!(all.len(), 3);
+        assert_eq!(all.len(), 4);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The network of a node: what is watched, and what follows from it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -8,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt, stream};
-use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::core::v1::{Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, Event, watcher};
@@ -21,8 +22,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::dns;
 use crate::frontends::{Here, Protocol, frontends};
+use crate::host_ports::host_ports;
 use crate::proxy::Proxy;
-use crate::services::{Kept, Services};
+use crate::services::{Kept, Key, Services, key};
 use crate::zone::Zone;
 
 /// The port of name servers.
@@ -66,6 +68,10 @@ pub struct Settings {
     pub client: Client,
     /// The name of the node whose pods these are for.
     pub node: String,
+    /// Lists and watches the pods of the node.
+    pub of_node: Client,
+    /// The address of the node, at which node ports and ports of pods (`hostPort`) are, as they are at 127.0.0.1.
+    pub address: Ipv4Addr,
     /// Where the API server listens.
     pub api_server: SocketAddr,
     /// The last labels of the names of Services, such as `cluster.local`.
@@ -79,6 +85,7 @@ pub struct Settings {
 /// The addresses and names of Services on this machine.
 pub struct Network {
     client: Client,
+    of_node: Client,
     here: Here,
     zone: Arc<RwLock<Arc<Zone>>>,
     dns: Result<dns::Server, NoNames>,
@@ -95,7 +102,8 @@ enum NoNames {
 impl Network {
     /// Binds the name server; nothing else listens before it [runs](Self::run).
     pub async fn open(settings: Settings) -> Self {
-        let Settings { client, node, api_server, domain, name_server, resolv_conf } = settings;
+        let Settings { client, node, of_node, address, api_server, domain, name_server, resolv_conf } =
+            settings;
         let zone = Arc::new(RwLock::new(Arc::new(Zone::of(&Services::default(), &domain))));
         let dns = match name_server {
             None => Err(NoNames::NoAddress),
@@ -103,7 +111,7 @@ impl Network {
                 .await
                 .map_err(NoNames::Refused),
         };
-        Self { client, here: Here { node, api_server }, zone, dns }
+        Self { client, of_node, here: Here { node, address, api_server }, zone, dns }
     }
 
     /// Where the names of Services are answered.
@@ -120,7 +128,7 @@ impl Network {
 
     /// Answers and carries until `shutdown` is cancelled. Connections that are there then end with the process.
     pub async fn run(self, shutdown: CancellationToken) {
-        let Self { client, here, zone, dns } = self;
+        let Self { client, of_node, here, zone, dns } = self;
         let names = async {
             match dns {
                 Ok(server) => server.run().await,
@@ -130,7 +138,7 @@ impl Network {
         tokio::select! {
             biased;
             () = shutdown.cancelled() => {}
-            () = follow(client, &here, &zone) => {}
+            () = follow(client, of_node, &here, &zone) => {}
             () = names => {}
         }
     }
@@ -146,6 +154,7 @@ impl fmt::Debug for Network {
 enum Change {
     Services(Part<Service>),
     Slices(Part<EndpointSlice>),
+    Pods(Part<Pod>),
 }
 
 enum Part<K> {
@@ -154,14 +163,20 @@ enum Part<K> {
     Deleted(K),
 }
 
-/// Does what follows from Services and EndpointSlices, for as long as they are watched.
-async fn follow(client: Client, here: &Here, zone: &RwLock<Arc<Zone>>) {
+/// Does what follows from Services, EndpointSlices and the pods of the node, for as long as they are watched.
+async fn follow(client: Client, of_node: Client, here: &Here, zone: &RwLock<Arc<Zone>>) {
+    let all = watcher::Config::default();
+    let own = watcher::Config::default().fields(&format!("spec.nodeName={}", here.node));
     let changes = stream::select(
-        changes::<Service>(&client).map(Change::Services),
-        changes::<EndpointSlice>(&client).map(Change::Slices),
+        stream::select(
+            changes::<Service>(&client, all.clone()).map(Change::Services),
+            changes::<EndpointSlice>(&client, all).map(Change::Slices),
+        ),
+        changes::<Pod>(&of_node, own).map(Change::Pods),
     );
     let mut changes = pin!(changes.ready_chunks(TOGETHER));
     let mut services = Services::default();
+    let mut pods: BTreeMap<Key, Pod> = BTreeMap::new();
     // Nothing follows from one half of what there is.
     let mut listed = (false, false);
     let mut proxy = Proxy::default();
@@ -172,6 +187,7 @@ async fn follow(client: Client, here: &Here, zone: &RwLock<Arc<Zone>>) {
                     match change {
                         Change::Services(part) => listed.0 |= part.take_part(&mut services),
                         Change::Slices(part) => listed.1 |= part.take_part(&mut services),
+                        Change::Pods(part) => part.keep(&mut pods),
                     }
                 }
                 if listed == (true, true) {
@@ -184,12 +200,14 @@ async fn follow(client: Client, here: &Here, zone: &RwLock<Arc<Zone>>) {
         if listed != (true, true) {
             continue;
         }
-        for (socket, service, reason) in proxy.apply(frontends(&services, here)).await {
+        let mut sockets = host_ports(pods.values(), here);
+        sockets.extend(frontends(&services, here));
+        for (socket, owner, reason) in proxy.apply(sockets).await {
             let protocol = match socket.protocol {
                 Protocol::Tcp => "TCP",
                 Protocol::Udp => "UDP",
             };
-            tracing::warn!(address = %socket.address, protocol, reason, "Service {service} has no socket");
+            tracing::warn!(address = %socket.address, protocol, reason, "{owner} has no socket");
         }
     }
 }
@@ -209,12 +227,22 @@ impl<K: Kept> Part<K> {
     }
 }
 
+impl Part<Pod> {
+    fn keep(self, pods: &mut BTreeMap<Key, Pod>) {
+        match self {
+            Self::Listed(all) => *pods = all.into_iter().map(|pod| (key(&pod.metadata), pod)).collect(),
+            Self::Applied(pod) => drop(pods.insert(key(&pod.metadata), pod)),
+            Self::Deleted(pod) => drop(pods.remove(&key(&pod.metadata))),
+        }
+    }
+}
+
 /// What is watched of a kind.
-fn changes<K>(client: &Client) -> impl Stream<Item = Part<K>> + use<K>
+fn changes<K>(client: &Client, config: watcher::Config) -> impl Stream<Item = Part<K>> + use<K>
 where
     K: kube::Resource<DynamicType = ()> + DeserializeOwned + Clone + fmt::Debug + Send + 'static,
 {
-    let events = watcher(Api::<ByText<K>>::all(client.clone()), watcher::Config::default()).default_backoff();
+    let events = watcher(Api::<ByText<K>>::all(client.clone()), config).default_backoff();
     let mut listing = Vec::new();
     events.filter_map(move |event| {
         let part = match event {
@@ -230,7 +258,7 @@ where
             Ok(Event::Apply(ByText(object))) => Some(Part::Applied(object)),
             Ok(Event::Delete(ByText(object))) => Some(Part::Deleted(object)),
             Err(error) => {
-                tracing::warn!(%error, "Services cannot be watched");
+                tracing::warn!(%error, "Services, or the pods of the node, cannot be watched");
                 None
             }
         };

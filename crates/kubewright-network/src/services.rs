@@ -45,7 +45,7 @@ impl Kept for EndpointSlice {
     }
 }
 
-fn key(metadata: &kube::api::ObjectMeta) -> Key {
+pub(crate) fn key(metadata: &kube::api::ObjectMeta) -> Key {
     let text = |of: &Option<String>| of.clone().unwrap_or_default();
     (text(&metadata.namespace), text(&metadata.name))
 }

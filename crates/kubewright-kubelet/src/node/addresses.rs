@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::net::Ipv4Addr;
 
-/// 127.64.0.0/10, less its first and last address.
-const FIRST: Ipv4Addr = Ipv4Addr::new(127, 64, 0, 1);
+/// The address of every node, and of its pods on the machine's own network. It is none of theirs alone: a machine is one,
+/// whatever is called a node of it.
+pub const NODE_ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 64, 0, 1);
+/// 127.64.0.0/10, less its first address, its last one and that of nodes.
+const FIRST: Ipv4Addr = Ipv4Addr::new(127, 64, 0, 2);
 const LAST: Ipv4Addr = Ipv4Addr::new(127, 127, 255, 254);
 
 /// Who has which address.
@@ -80,12 +83,12 @@ mod tests {
     fn pods_have_addresses_of_their_own_and_keep_them() {
         let mut addresses = Addresses { taken: BTreeMap::new(), next: FIRST };
         assert_eq!(addresses.give("a", None), Some(FIRST));
-        assert_eq!(addresses.give("b", None), Some(Ipv4Addr::new(127, 64, 0, 2)));
+        assert_eq!(addresses.give("b", None), Some(Ipv4Addr::new(127, 64, 0, 3)));
         let other = Ipv4Addr::new(127, 64, 0, 9);
         assert_eq!(addresses.give("c", Some(other)), Some(other));
-        assert_eq!(addresses.give("d", Some(other)), Some(Ipv4Addr::new(127, 64, 0, 3)), "it is taken");
+        assert_eq!(addresses.give("d", Some(other)), Some(Ipv4Addr::new(127, 64, 0, 4)), "it is taken");
         addresses.free("a");
-        assert_eq!(addresses.give("e", None), Some(Ipv4Addr::new(127, 64, 0, 4)), "not at once again");
-        assert_eq!(addresses.give("f", Some(Ipv4Addr::new(10, 0, 0, 1))), Some(Ipv4Addr::new(127, 64, 0, 5)));
+        assert_eq!(addresses.give("e", None), Some(Ipv4Addr::new(127, 64, 0, 5)), "not at once again");
+        assert_eq!(addresses.give("f", Some(Ipv4Addr::new(10, 0, 0, 1))), Some(Ipv4Addr::new(127, 64, 0, 6)));
     }
 }

@@ -7,6 +7,7 @@ mod object;
 mod pods;
 
 pub(crate) use self::addresses::Addresses;
+pub use self::addresses::NODE_ADDRESS;
 pub(crate) use self::heartbeat::Heartbeat;
 pub(crate) use self::machine::Machine;
 pub(crate) use self::object::{Identity, allocatable};

@@ -62,7 +62,7 @@ impl Proxy {
         self.refused.retain(|socket, _| wanted.contains_key(socket));
         let mut problems = Vec::new();
         for (socket, frontend) in wanted {
-            let Frontend { service, backends, affinity } = frontend;
+            let Frontend { owner, backends, affinity } = frontend;
             if let Some(there) = self.listening.get(&socket) {
                 there.balancer.lock().set(backends, affinity);
                 continue;
@@ -76,7 +76,7 @@ impl Proxy {
                 Err(error) => {
                     let reason = error.to_string();
                     if self.refused.insert(socket, reason.clone()).as_ref() != Some(&reason) {
-                        problems.push((socket, service, reason));
+                        problems.push((socket, owner, reason));
                     }
                 }
             }

@@ -19,7 +19,7 @@ async fn free(protocol: Protocol) -> Socket {
 }
 
 fn leads_to(socket: Socket, backends: Vec<SocketAddr>) -> BTreeMap<Socket, Frontend> {
-    BTreeMap::from([(socket, Frontend { service: "shop/web".to_owned(), backends, affinity: None })])
+    BTreeMap::from([(socket, Frontend { owner: "shop/web".to_owned(), backends, affinity: None })])
 }
 
 /// An endpoint that says its name to each connection, and then what it is told.
