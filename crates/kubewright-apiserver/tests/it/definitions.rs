@@ -524,6 +524,25 @@ async fn an_object_that_cannot_be_read_is_deleted_unread_from_v1_37_on() {
 
 /// TPR and CRDs, Beyond 2: as those who move stored objects rely on; then nobody needs the old version any more.
 #[tokio::test(start_paused = true)]
+async fn a_label_that_is_applied_without_a_value_makes_the_next_write_one() {
+    let api = Api::start().await;
+    api.post(DEFINITIONS, definition()).await.expect(201);
+    for (labels, writes) in [(json!({"a": null}), true), (json!({"a": ""}), false)] {
+        let mut config = a_box("a", 1);
+        config["apiVersion"] = "example.com/v1".into();
+        config["kind"] = "Box".into();
+        config["metadata"]["labels"] = labels;
+        let path = format!("{BOXES}/a?fieldManager=m");
+        let yaml = [("content-type", "application/apply-patch+yaml")];
+        let made = api.send(Method::PATCH, &path, &yaml, config.to_string()).await.expect(201);
+        assert_eq!(made["metadata"]["labels"], json!({"a": ""}));
+        let next = api.put(&format!("{BOXES}/a"), made.clone()).await.expect(200);
+        assert_eq!(next["metadata"]["resourceVersion"] != made["metadata"]["resourceVersion"], writes);
+        api.delete(&format!("{BOXES}/a")).await.expect(200);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_write_that_changes_nothing_moves_an_object_to_the_storage_version_once() {
     let api = Api::start().await;
     let path = format!("{DEFINITIONS}/boxes.example.com");

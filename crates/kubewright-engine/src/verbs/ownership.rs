@@ -82,7 +82,11 @@ pub(super) fn leaves_unread(kind: &Kind, config: &Configuration) -> bool {
         _ => false,
     };
     let metadata = &config.value["metadata"];
-    kind.custom.is_some() && STORED_EMPTY.iter().any(|member| metadata.get(member).is_some_and(is_empty))
+    // A label without a value is stored as none, and read as an empty one.
+    let texts = ["annotations", "labels"].into_iter().filter_map(|member| metadata[member].as_object());
+    let has_null = texts.flat_map(serde_json::Map::values).any(Value::is_null);
+    kind.custom.is_some()
+        && (has_null || STORED_EMPTY.iter().any(|member| metadata.get(member).is_some_and(is_empty)))
 }
 
 fn writing<T>(
