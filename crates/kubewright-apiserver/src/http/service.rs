@@ -20,7 +20,9 @@ use kubewright_identity::authn::{ANONYMOUS, Authenticator, User, impersonation};
 use kubewright_identity::authz::{Attributes, Decision, Rights, forbidden};
 use kubewright_identity::webhook::Upstreams;
 use kubewright_kinds::Summary;
+use kubewright_kinds::selector::FieldSelector;
 use kubewright_meta::ApiError;
+use kubewright_meta::selector::LabelSelector;
 use kubewright_store::Snapshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -369,7 +371,10 @@ where
 /// The one object that a list or a watch is about, when its field selector says so.
 fn named(query: &Query) -> &str {
     // Of options that cannot be read, none is known.
-    if query.number("limit").is_err() || query.number("timeoutSeconds").is_err() {
+    let is_bad = ["limit", "timeoutSeconds"].iter().any(|name| query.number(name).is_err())
+        || LabelSelector::parse(query.text("labelSelector")).is_err()
+        || FieldSelector::check(query.text("fieldSelector")).is_err();
+    if is_bad {
         return "";
     }
     let selectors = query.text("fieldSelector").split(',');

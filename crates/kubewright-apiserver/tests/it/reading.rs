@@ -4,6 +4,7 @@ mod edge;
 
 use std::time::Duration;
 
+use kubewright_identity::authn::User;
 use serde_json::{Value, json};
 
 use crate::support::Api;
@@ -217,6 +218,18 @@ async fn a_watch_that_is_over_before_it_begins_tells_of_nothing() {
         let before = tokio::time::Instant::now();
         assert!(watch.next().await.is_none(), "{query}");
         assert_eq!(before.elapsed().as_secs(), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_may_not_list_is_told_a_name_where_all_selectors_can_be_read() {
+    let api = Api::start().await.as_user(User::new("jane", ["dev"]));
+    let maps = "/api/v1/namespaces/default/configmaps?fieldSelector=metadata.name%3Da";
+    for (more, what) in
+        [("", "configmaps \"a\" is forbidden"), ("&labelSelector=%3D", "configmaps is forbidden")]
+    {
+        let why = api.get(&format!("{maps}{more}")).await.refused(403, "Forbidden");
+        assert!(why.starts_with(what), "{why}");
     }
 }
 
