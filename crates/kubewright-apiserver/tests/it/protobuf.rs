@@ -166,7 +166,7 @@ async fn what_is_read_in_protobuf_is_what_is_there() {
         assert!(holds(&bytes, "second value") && !holds(&bytes, "first value"), "{path}");
     }
     // A version that the object is not stored in has a message of its own.
-    let scaler = json!({"metadata": {"name": "web"}, "spec": {"maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "web"},
+    let scaler = json!({"metadata": {"name": "web"}, "spec": {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
         "metrics": [{"type": "Resource", "resource": {"name": "memory", "target": {"type": "Utilization", "averageUtilization": 50}}}]}});
     api.post("/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers", scaler).await.expect(201);
     for version in ["v2", "v1", "v2"] {
