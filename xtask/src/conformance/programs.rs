@@ -38,18 +38,43 @@ struct InPods {
     require: Option<&'static str>,
 }
 
-/// What a Go program of a pod does that listens on all addresses: it takes the pod's, as pods share the network.
-const LISTENING: [(&str, &str); 2] = [
+/// What a Go program of a pod does otherwise, as pods share the network: one that listens on all addresses takes the pod's, and so does one
+/// that calls another address of this machine and does not say from where.
+const AT_ITS_ADDRESS: [(&str, &[(&str, &str)]); 2] = [
     (
         "tcpsock_posix.go",
-        "func (sl *sysListener) listenTCPProto(ctx context.Context, laddr *TCPAddr, proto int) (*TCPListener, error) {\n",
+        &[
+            (
+                "func (sl *sysListener) listenTCPProto(ctx context.Context, laddr *TCPAddr, proto int) (*TCPListener, error) {\n",
+                LISTENING,
+            ),
+            (
+                "func (sd *sysDialer) doDialTCPProto(ctx context.Context, laddr, raddr *TCPAddr, proto int) (*TCPConn, error) {\n",
+                "	if address, ok := syscall.Getenv(\"KUBEWRIGHT_POD_ADDRESS\"); ok && laddr == nil && raddr.IP.IsLoopback() {
+		laddr = &TCPAddr{IP: ParseIP(address)}
+	}
+",
+            ),
+        ],
     ),
     (
         "udpsock_posix.go",
-        "func (sl *sysListener) listenUDP(ctx context.Context, laddr *UDPAddr) (*UDPConn, error) {\n",
+        &[
+            (
+                "func (sl *sysListener) listenUDP(ctx context.Context, laddr *UDPAddr) (*UDPConn, error) {\n",
+                LISTENING,
+            ),
+            (
+                "func (sd *sysDialer) dialUDP(ctx context.Context, laddr, raddr *UDPAddr) (*UDPConn, error) {\n",
+                "	if address, ok := syscall.Getenv(\"KUBEWRIGHT_POD_ADDRESS\"); ok && laddr == nil && raddr.IP.IsLoopback() {
+		laddr = &UDPAddr{IP: ParseIP(address)}
+	}
+",
+            ),
+        ],
     ),
 ];
-const OF_POD: &str = "	if address, ok := syscall.Getenv(\"KUBEWRIGHT_POD_ADDRESS\"); ok && (len(laddr.IP) == 0 || laddr.IP.IsUnspecified()) {
+const LISTENING: &str = "	if address, ok := syscall.Getenv(\"KUBEWRIGHT_POD_ADDRESS\"); ok && (len(laddr.IP) == 0 || laddr.IP.IsUnspecified()) {
 		pod := *laddr
 		pod.IP = ParseIP(address)
 		laddr = &pod
@@ -180,14 +205,17 @@ fn overlay(go: &Path, module: &Path) -> Result<PathBuf> {
     let root = in_module(go, module).args(["env", "GOROOT"]).output()?;
     let net = Path::new(String::from_utf8(root.stdout)?.trim()).join("src/net");
     let mut replaced = serde_json::Map::new();
-    for (file, function) in LISTENING {
-        let text = fs::read_to_string(net.join(file))?;
-        if !text.contains(function) {
-            bail!("{} of this Go listens in another way", net.join(file).display());
+    for (file, changes) in AT_ITS_ADDRESS {
+        let mut text = fs::read_to_string(net.join(file))?;
+        for (function, beginning) in changes {
+            if !text.contains(function) {
+                bail!("{} of this Go listens, or calls, in another way", net.join(file).display());
+            }
+            text = text.replacen(function, &format!("{function}{beginning}"), 1);
         }
         // The name says that it is no part of the module.
         let changed = module.join(format!("{file}.txt"));
-        fs::write(&changed, text.replacen(function, &format!("{function}{OF_POD}"), 1))?;
+        fs::write(&changed, text)?;
         replaced.insert(net.join(file).display().to_string(), changed.display().to_string().into());
     }
     let overlay = module.join("overlay.json");

@@ -40,11 +40,9 @@ impl Messages {
 
     /// All of it.
     #[must_use]
-    pub fn whole(mut self) -> Bytes {
+    pub fn whole(self) -> Bytes {
         let mut out = Rope::default();
-        while let Some(piece) = self.next() {
-            out.share(piece);
-        }
+        self.for_each(|piece| out.share(piece));
         out.whole()
     }
 
