@@ -12,12 +12,14 @@ pub(crate) enum Object {
 }
 
 /// A Service of the namespace `shop`.
+#[expect(clippy::needless_pass_by_value, reason = "so that tests say `service(_, json!(..))`")]
 pub(crate) fn service(name: &str, spec: Value) -> Object {
     let object = json!({"metadata": {"namespace": "shop", "name": name}, "spec": spec});
     Object::Service(Box::new(kubewright_objects::from_value(object).expect("a Service")))
 }
 
 /// A slice of a Service of the namespace `shop`.
+#[expect(clippy::needless_pass_by_value, reason = "so that tests say `slice(_, json!(..), json!(..))`")]
 pub(crate) fn slice(service: &str, endpoints: Value, ports: Value) -> Object {
     let object = json!({
         "metadata": {"namespace": "shop", "labels": {"kubernetes.io/service-name": service}},

@@ -73,6 +73,7 @@ mod tests {
 
     use super::*;
 
+    #[expect(clippy::needless_pass_by_value, reason = "so that tests say `pod(_, _, json!(..))`")]
     fn pod(name: &str, address: &str, ports: Value) -> Pod {
         let object = json!({
             "metadata": {"namespace": "shop", "name": name},

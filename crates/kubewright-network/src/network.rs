@@ -159,8 +159,8 @@ enum Change {
 
 enum Part<K> {
     Listed(Vec<K>),
-    Applied(K),
-    Deleted(K),
+    Applied(Box<K>),
+    Deleted(Box<K>),
 }
 
 /// Does what follows from Services, EndpointSlices and the pods of the node, for as long as they are watched.
@@ -220,8 +220,8 @@ impl<K: Kept> Part<K> {
                 services.replace(all);
                 return true;
             }
-            Self::Applied(object) => services.apply(object),
-            Self::Deleted(object) => services.delete(&object),
+            Self::Applied(object) => services.apply(*object),
+            Self::Deleted(object) => services.delete(&*object),
         }
         false
     }
@@ -231,7 +231,7 @@ impl Part<Pod> {
     fn keep(self, pods: &mut BTreeMap<Key, Pod>) {
         match self {
             Self::Listed(all) => *pods = all.into_iter().map(|pod| (key(&pod.metadata), pod)).collect(),
-            Self::Applied(pod) => drop(pods.insert(key(&pod.metadata), pod)),
+            Self::Applied(pod) => drop(pods.insert(key(&pod.metadata), *pod)),
             Self::Deleted(pod) => drop(pods.remove(&key(&pod.metadata))),
         }
     }
@@ -255,8 +255,8 @@ where
                 None
             }
             Ok(Event::InitDone) => Some(Part::Listed(std::mem::take(&mut listing))),
-            Ok(Event::Apply(ByText(object))) => Some(Part::Applied(object)),
-            Ok(Event::Delete(ByText(object))) => Some(Part::Deleted(object)),
+            Ok(Event::Apply(ByText(object))) => Some(Part::Applied(Box::new(object))),
+            Ok(Event::Delete(ByText(object))) => Some(Part::Deleted(Box::new(object))),
             Err(error) => {
                 tracing::warn!(%error, "Services, or the pods of the node, cannot be watched");
                 None
@@ -289,7 +289,12 @@ mod tests {
         for network in &networks {
             let (first, bits) = network.split_once('/').expect("a network");
             let first: Ipv4Addr = first.parse().expect("an address");
-            assert!(first >= ADDRESSES && first.is_loopback() && first.to_bits() % EACH == 0 && bits == "20");
+            assert!(
+                first >= ADDRESSES
+                    && first.is_loopback()
+                    && first.to_bits().is_multiple_of(EACH)
+                    && bits == "20"
+            );
         }
         assert_eq!(service_network("/tmp/1"), service_network("/tmp/1"));
     }

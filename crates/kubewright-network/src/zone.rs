@@ -279,14 +279,16 @@ fn found(name: &str, records: Vec<Data>, wanted: Wanted, additional: Vec<Record>
 
 /// The records of a kind that a name has. Addresses of hosts are told beside their ports alone.
 fn answered(name: &str, records: Vec<Data>, wanted: Wanted, additional: Vec<Record>) -> Answer {
-    let is_wanted = |data: &Data| match (wanted, data) {
-        (Wanted::Any, _)
-        | (Wanted::V4, Data::Address(IpAddr::V4(_)))
-        | (Wanted::V6, Data::Address(IpAddr::V6(_)))
-        | (Wanted::Service, Data::Service { .. })
-        | (Wanted::Pointer, Data::Pointer(_))
-        | (Wanted::Text, Data::Text(_)) => true,
-        _ => false,
+    let is_wanted = |data: &Data| {
+        matches!(
+            (wanted, data),
+            (Wanted::Any, _)
+                | (Wanted::V4, Data::Address(IpAddr::V4(_)))
+                | (Wanted::V6, Data::Address(IpAddr::V6(_)))
+                | (Wanted::Service, Data::Service { .. })
+                | (Wanted::Pointer, Data::Pointer(_))
+                | (Wanted::Text, Data::Text(_))
+        )
     };
     let mut answers: Vec<Record> = Vec::new();
     for data in records.into_iter().filter(is_wanted) {

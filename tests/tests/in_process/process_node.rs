@@ -49,6 +49,8 @@ impl Machine {
             images: None,
             folder: self.folder.clone(),
             api_server: ([127, 0, 0, 1], 6443).into(),
+            cluster_domain: "cluster.local".to_owned(),
+            cluster_dns: Vec::new(),
             host_access,
             max_pods: MAX_PODS,
             resets: None,
@@ -177,7 +179,7 @@ async fn a_pod_runs_is_ready_and_has_an_address_of_its_own() {
     assert_eq!(status.phase.as_deref(), Some("Running"));
     let address: std::net::Ipv4Addr = status.pod_ip.expect("an address").parse().expect("an address");
     assert!(address.octets()[0] == 127 && address.octets()[1] & 0xc0 == 64, "{address}");
-    assert_eq!(status.host_ip.as_deref(), Some("127.0.0.1"));
+    assert_eq!(status.host_ip.as_deref(), Some("127.64.0.1"));
     let container = machine.container("p", "c").await;
     assert!(container.ready && container.started == Some(true), "{container:?}");
     assert_eq!(container.container_id, pod.metadata.uid.map(|uid| format!("kubewright://{uid}_c_0")),);

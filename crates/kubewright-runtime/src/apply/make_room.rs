@@ -175,7 +175,7 @@ mod tests {
         Applier { manager: "web".into(), subresource: None, is_replaced: false }
     }
 
-    fn entry(manager: &str, operation: &str, fields: Value) -> Value {
+    fn entry(manager: &str, operation: &str, fields: &Value) -> Value {
         json!({"manager": manager, "operation": operation, "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fields})
     }
 
@@ -217,20 +217,20 @@ mod tests {
             json!({"f:spec": {"f:ports": items, "f:type": {}}})
         };
         let alone = |number: u16| json!({"f:spec": {"f:ports": {port(number): {".": {}, "f:port": {}}}, "f:type": {}}});
-        let own = || entry("web", "Apply", json!({"f:spec": {"f:type": {}}}));
+        let own = || entry("web", "Apply", &json!({"f:spec": {"f:type": {}}}));
         let object = || {
             json!({"spec": {"ports": [
                 {"name": "http", "port": 81, "protocol": "TCP"}, {"name": "metrics", "port": 90, "protocol": "TCP"},
             ]}})
         };
         let wanted = json!({"spec": {"ports": [{"name": "http", "port": 80}]}});
-        let entries = [own(), entry("kubectl", "Update", ports(&[81, 90]))];
+        let entries = [own(), entry("kubectl", "Update", &ports(&[81, 90]))];
         let at = "spec.ports[1].name";
         assert_eq!(
             room(&entries, object(), &wanted, at),
-            Some(vec![entry("web", "Apply", alone(81)), entry("kubectl", "Update", alone(90))])
+            Some(vec![entry("web", "Apply", &alone(81)), entry("kubectl", "Update", &alone(90))])
         );
-        let beside = [own(), entry("kubectl", "Update", ports(&[90]))];
+        let beside = [own(), entry("kubectl", "Update", &ports(&[90]))];
         assert_eq!(room(&beside, object(), &wanted, at), None, "it can stand there");
         assert_eq!(room(&entries[1..], object(), &wanted, at), None, "nothing was applied");
     }
@@ -245,14 +245,14 @@ mod tests {
             let ports = json!([{"name": "http", "containerPort": port, "protocol": "TCP"}]);
             json!({"containers": [{"name": container, "ports": ports}]})
         };
-        let own = entry("web", "Apply", json!({"f:x": {}}));
-        let entries = [own, entry("kubectl", "Update", ports(81))];
+        let own = entry("web", "Apply", &json!({"f:x": {}}));
+        let entries = [own, entry("kubectl", "Update", &ports(81))];
         let at = "containers[0].ports[1].name";
         let mut all = ports(81);
         all["f:x"] = json!({});
         assert_eq!(
             room(&entries, with("web", 81), &with("web", 80), at),
-            Some(vec![entry("web", "Apply", all)]),
+            Some(vec![entry("web", "Apply", &all)]),
             "nothing is left of the other entry"
         );
         assert_eq!(room(&entries, with("web", 81), &with("other", 80), at), None);
