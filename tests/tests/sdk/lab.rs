@@ -431,6 +431,7 @@ fn known(plural: &str) -> ApiResource {
         "configmaps" => resource("", "v1", "ConfigMap", plural),
         "secrets" => resource("", "v1", "Secret", plural),
         "pods" => resource("", "v1", "Pod", plural),
+        "services" => resource("", "v1", "Service", plural),
         "deployments" => resource("apps", "v1", "Deployment", plural),
         "core events" => resource("", "v1", "Event", "events"),
         "events" => resource("events.k8s.io", "v1", "Event", plural),
