@@ -187,10 +187,11 @@ async fn a_service_leads_to_its_pods_by_its_address_and_by_its_name() {
     }
 
     let _ = up.kubectl("delete pod web");
+    // The arguments of kubectl are split at spaces.
     let ask = format!(
-        "exec asks -- sh -c busybox${{IFS}}wget${{IFS}}-qO-${{IFS}}http://{address}:8000/${{IFS}}2>&1"
+        "exec asks -- sh -c busybox${{IFS}}wget${{IFS}}-qO-${{IFS}}http://{address}:8000/||echo${{IFS}}refused"
     );
-    up.eventually(&ask, |said| said.contains("refused")).await;
+    up.eventually(&ask, |said| said == "refused\n").await;
 }
 
 #[tokio::test]
