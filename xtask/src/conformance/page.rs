@@ -15,7 +15,7 @@ const HEAD: &str = "# Kubernetes' conformance tests
 `cargo xtask conformance` runs the conformance tests of Kubernetes on Kubewright, without a container engine, and writes this page: each
 test with its last result and the day of it. `--classes`, `--only` and `--failed` choose tests, and leave the results of the others. The
 reports, in JUnit's form too, and all logs are left in `target/conformance`. The tests are of four classes, by what they need; A and S run on
-`kubewright up --nodes 2`, P and X on `kubewright up --runtime process` and images made of what packages have (or those of `--image-store`).
+`kubewright up --nodes 2`, P and X on `kubewright up --runtime process` and images made of what packages and Go modules have (or those of `--image-store`).
 ";
 
 const PEERS: &str = "

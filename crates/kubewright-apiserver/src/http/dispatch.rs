@@ -333,9 +333,9 @@ async fn objects(info: &RequestInfo<'_>) -> Result<Response<ResponseBody>, ApiEr
             let options = ListOptions::read(info.query, call.kind, false)?;
             let shaper = info.shaper()?;
             let list = verbs::list(engine, call, &options).await?;
-            match info.wants_messages().then(|| Messages::of(&list)).flatten() {
-                Some(messages) => info.listed_as_messages(shaper.list(list)?.is_small(), messages),
-                None => info.listed(shaper.list(list)?),
+            match if info.wants_messages() { Messages::of(list) } else { Err(list) } {
+                Ok(messages) => Ok(info.listed_as_messages(messages)),
+                Err(list) => info.listed(shaper.list(list)?),
             }
         }
         // kube-apiserver takes a POST to the path of a custom object, too, and looks at the name in the body alone.
@@ -413,17 +413,13 @@ impl RequestInfo<'_> {
         Ok(respond::json(StatusCode::OK, self.shaper()?.object(encode::object(kind, entry))?, encoding))
     }
 
-    /// The answer to a list as protobuf: made elsewhere, where it is long.
-    fn listed_as_messages(
-        &self,
-        is_small: bool,
-        messages: Messages,
-    ) -> Result<Response<ResponseBody>, ApiError> {
+    /// The answer to a list as protobuf.
+    fn listed_as_messages(&self, messages: Messages) -> Response<ResponseBody> {
         let encoding = self.wanted.encoding;
-        Ok(match is_small {
+        match messages.is_small() {
             true => respond::bytes_of(StatusCode::OK, messages.whole(), encoding.media_type()),
-            false => respond::rendered(messages, encoding),
-        })
+            false => respond::pieces(messages, encoding),
+        }
     }
 
     /// The answer to a list: made while the client reads it, where it is long and nothing has to be known of all of it.

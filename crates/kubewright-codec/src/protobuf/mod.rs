@@ -214,8 +214,13 @@ pub fn encode_text(text: &[u8]) -> Option<Vec<u8>> {
 #[must_use]
 pub fn message(text: &[u8]) -> Option<Vec<u8>> {
     let (kind, api_version) = type_of(text)?;
+    let message = message_of(api_version, kind)?;
     let mut out = Vec::with_capacity(text.len());
-    stream::message(message_of(api_version, kind)?, text, &mut out).ok()?;
+    if stream::message(message, text, &mut out).is_err() {
+        // A value that makes no sense in its place is as good as none, as in [`encode()`].
+        out.clear();
+        encode::message(message, &serde_json::from_slice(text).ok()?, &mut out);
+    }
     Some(out)
 }
 
@@ -236,13 +241,13 @@ pub fn list_envelope(
     kind: &str,
     metadata: &Value,
     items: usize,
-) -> Option<(Vec<u8>, Vec<u8>)> {
+) -> Option<(Vec<u8>, &'static [u8])> {
     let message = Message::named("meta/v1.ListMeta")?;
     let mut own = Vec::new();
     encode::delimited(1, &mut own, |out| encode::message(message, metadata, out));
     let mut head = opened(api_version, kind, own.len() + items);
     head.append(&mut own);
-    Some((head, CLOSED.to_vec()))
+    Some((head, &CLOSED))
 }
 
 /// What stands before a message of that many bytes in a list.
@@ -252,7 +257,7 @@ pub fn item(length: usize) -> Vec<u8> {
 }
 
 /// The encoding and the type of the content, which are left to what is meant by none.
-const CLOSED: [u8; 4] = [3 << 3 | 2, 0, 4 << 3 | 2, 0];
+static CLOSED: [u8; 4] = [3 << 3 | 2, 0, 4 << 3 | 2, 0];
 
 /// The beginning of an envelope, up to a message of that many bytes.
 fn opened(api_version: &str, kind: &str, length: usize) -> Vec<u8> {

@@ -319,7 +319,10 @@ fn messages_that_are_kept_make_the_answers_that_are_made_of_the_text() {
     let framed: Vec<Vec<u8>> =
         messages.iter().map(|message| [item(message.len()), message.clone()].concat()).collect();
     let (head, tail) = list_envelope("v1", "ConfigMapList", &metadata, framed.concat().len()).unwrap();
-    assert_eq!([head, framed.concat(), tail].concat(), encode_text(list.as_bytes()).unwrap());
+    assert_eq!([&head, &framed.concat(), tail].concat(), encode_text(list.as_bytes()).unwrap());
+    // The rest of an object is there whatever one of its values is.
+    let odd = b"{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"a\"},\"data\":7}";
+    assert_eq!(message(odd), Some(delimited(1, &delimited(1, b"a"))));
     assert_eq!(message(b"{\"kind\":\"Thing\",\"apiVersion\":\"example.com/v1\"}"), None);
 }
 

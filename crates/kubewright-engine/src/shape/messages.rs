@@ -1,41 +1,51 @@
 //! Lists as protobuf: of the messages that are kept beside the JSON of objects.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use kubewright_codec::protobuf;
-use kubewright_codec::rope::Rope;
-use kubewright_kinds::{Kind, Summary, encode};
-use kubewright_store::Entry;
-use serde_json::Value;
+use kubewright_codec::rope::{PIECE, Rope};
+use kubewright_kinds::encode;
 
 use crate::verbs::List;
 
 /// The pieces of a list of whole objects. How long it is stands before its items, so that all messages are there before the first piece
-/// is: those that nobody has asked for before are made then.
+/// is.
 pub struct Messages {
-    kind: Arc<Kind>,
-    metadata: Value,
-    entries: Vec<Arc<Entry<Summary>>>,
-    /// What is left of the messages, once they are there, and what stands behind them.
-    made: Option<(std::vec::IntoIter<Bytes>, Vec<u8>)>,
+    /// What is left of them.
+    messages: std::vec::IntoIter<Bytes>,
+    /// What stands behind them.
+    tail: &'static [u8],
+    is_small: bool,
+    /// What is made of it, at first what stands before the items.
     rope: Rope,
 }
 
 impl Messages {
-    /// `None` where the kind has no message: a custom one, or one that Kubernetes has none for.
+    /// Makes the messages that nobody has asked for before, which is work on the whole list.
+    ///
+    /// # Errors
+    /// The list, where its kind has no message: a custom one, or one that Kubernetes has none for.
+    pub fn of(list: List) -> Result<Self, List> {
+        let kind = &list.kind;
+        if kind.custom.is_some() || protobuf::ObjectType::of(&kind.group, &kind.version, &kind.kind).is_none()
+        {
+            return Err(list);
+        }
+        // What is stored is an object of its kind, which has a message.
+        let messages: Vec<Bytes> =
+            list.entries.iter().map(|entry| encode::message(kind, entry).unwrap_or_default()).collect();
+        let length = messages.iter().map(|message| protobuf::item(message.len()).len() + message.len()).sum();
+        let envelope =
+            protobuf::list_envelope(&kind.api_version(), &kind.list_kind, &list.metadata(), length);
+        let Some((head, tail)) = envelope else { return Err(list) };
+        let mut rope = Rope::default();
+        rope.copy(&head);
+        Ok(Self { messages: messages.into_iter(), tail, is_small: length < 2 * PIECE, rope })
+    }
+
+    /// Whether all of it is one piece.
     #[must_use]
-    pub fn of(list: &List) -> Option<Self> {
-        let kind = Arc::clone(&list.kind);
-        let has_message = kind.custom.is_none()
-            && protobuf::ObjectType::of(&kind.group, &kind.version, &kind.kind).is_some();
-        has_message.then(|| Self {
-            kind,
-            metadata: list.metadata(),
-            entries: list.entries.clone(),
-            made: None,
-            rope: Rope::default(),
-        })
+    pub fn is_small(&self) -> bool {
+        self.is_small
     }
 
     /// All of it.
@@ -45,40 +55,20 @@ impl Messages {
         self.for_each(|piece| out.share(piece));
         out.whole()
     }
-
-    /// Makes the messages, and what stands before them.
-    fn begin(&mut self) -> (std::vec::IntoIter<Bytes>, Vec<u8>) {
-        // An object without a message is not stored: it would have no JSON either.
-        let messages: Vec<Bytes> = std::mem::take(&mut self.entries)
-            .iter()
-            .map(|entry| encode::message(&self.kind, entry).unwrap_or_default())
-            .collect();
-        let length = messages.iter().map(|message| protobuf::item(message.len()).len() + message.len()).sum();
-        let (api_version, kind) = (self.kind.api_version(), &self.kind.list_kind);
-        let (head, tail) =
-            protobuf::list_envelope(&api_version, kind, &self.metadata, length).unwrap_or_default();
-        self.rope.copy(&head);
-        (messages.into_iter(), tail)
-    }
 }
 
 impl Iterator for Messages {
     type Item = Bytes;
 
     fn next(&mut self) -> Option<Bytes> {
-        let (mut messages, mut tail) = match self.made.take() {
-            Some(made) => made,
-            None => self.begin(),
-        };
         while !self.rope.is_full() {
-            let Some(message) = messages.next() else {
-                self.rope.copy(&std::mem::take(&mut tail));
+            let Some(message) = self.messages.next() else {
+                self.rope.copy(std::mem::take(&mut self.tail));
                 break;
             };
             self.rope.copy(&protobuf::item(message.len()));
             self.rope.share(message);
         }
-        self.made = Some((messages, tail));
         self.rope.take()
     }
 }

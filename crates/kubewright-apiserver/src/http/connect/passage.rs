@@ -17,6 +17,7 @@ use kubewright_meta::ApiError;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::super::dispatch::RequestInfo;
+use super::super::places::{Length, Places};
 use super::super::respond::ResponseBody;
 use super::links::Through;
 use super::proxy::unreached;
@@ -88,7 +89,7 @@ pub(super) async fn pass(
     }
     let before = info.uri.path().strip_suffix(path).unwrap_or(info.uri.path()).trim_end_matches('/');
     let through = Through { before, behind, asked: &asked };
-    Ok(lead_through(&through, *info.method == Method::HEAD, response).await)
+    lead_through(&through, info.server.places(), *info.method == Method::HEAD, response).await
 }
 
 /// Where a path behind the proxy begins, there is a slash (`https://issue.k8s.io/4958`).
@@ -167,19 +168,20 @@ fn switch(info: &RequestInfo<'_>, response: &mut Response<hyper::body::Incoming>
 /// Leads who is sent elsewhere through the proxy again, and who reads a page by its links, too.
 async fn lead_through(
     through: &Through<'_>,
+    places: &Places,
     head_only: bool,
     response: Response<hyper::body::Incoming>,
-) -> Response<ResponseBody> {
+) -> Result<Response<ResponseBody>, ApiError> {
     let (mut parts, body) = response.into_parts();
     if let Some(location) = parts.headers.get(LOCATION) {
         let through = location.to_str().ok().and_then(|location| through.link(location));
         if let Some(location) = through.and_then(|through| HeaderValue::try_from(through).ok()) {
             parts.headers.insert(LOCATION, location);
         }
-        return Response::from_parts(parts, passed(Bytes::new(), body));
+        return Ok(Response::from_parts(parts, passed(Bytes::new(), body)));
     }
     if head_only || !is_page(&parts.headers) {
-        return Response::from_parts(parts, passed(Bytes::new(), body));
+        return Ok(Response::from_parts(parts, passed(Bytes::new(), body)));
     }
     let mut body = body;
     let mut read = BytesMut::new();
@@ -189,15 +191,25 @@ async fn lead_through(
         let Ok(data) = frame.into_data() else { continue };
         read.extend_from_slice(&data);
         if read.len() > LONGEST_PAGE {
-            return Response::from_parts(parts, passed(read.freeze(), body));
+            return Ok(Response::from_parts(parts, passed(read.freeze(), body)));
         }
     }
     let encoding = parts.headers.get(CONTENT_ENCODING).map_or(Ok(""), HeaderValue::to_str).unwrap_or("?");
-    let Some(page) = through.encoded_page(encoding, &read, LONGEST_PAGE as u64) else {
-        return Response::from_parts(parts, ResponseBody::whole(read.freeze()));
+    let [encoding, before, behind, asked] =
+        [encoding, through.before, through.behind, through.asked].map(str::to_owned);
+    let read = read.freeze();
+    let unchanged = read.clone();
+    let led = async move {
+        let through = Through { before: &before, behind: &behind, asked: &asked };
+        through.encoded_page(&encoding, &read, LONGEST_PAGE as u64)
     };
-    parts.headers.remove(CONTENT_LENGTH);
-    Response::from_parts(parts, ResponseBody::whole(page))
+    let page = places.run(Length::Long, led).await?.map(Bytes::from);
+    if let Some(page) = &page {
+        parts.headers.insert(CONTENT_LENGTH, page.len().into());
+    }
+    // As all that comes from there it is not compressed on its way: it may be already.
+    let page = futures::stream::iter([page.unwrap_or(unchanged)]);
+    Ok(Response::from_parts(parts, ResponseBody::stream(page)))
 }
 
 fn is_page(headers: &HeaderMap) -> bool {

@@ -215,11 +215,12 @@ async fn answer(
         *response.status_mut() = http::StatusCode::FOUND;
         response.headers_mut().insert("location", http::HeaderValue::from_static("/home?a=b"));
     }
-    if parts.uri.path() == "/page" {
+    if let path @ ("/page" | "/long") = parts.uri.path() {
         let headers = response.headers_mut();
         headers.insert("content-type", http::HeaderValue::from_static("text/html; charset=utf-8"));
         headers.insert("access-control-allow-origin", http::HeaderValue::from_static("*"));
-        *response.body_mut() = http_body_util::Full::from("<a href=\"/x\">/x</a>");
+        let text = "x".repeat(if path == "/long" { 200 * 1024 } else { 0 });
+        *response.body_mut() = http_body_util::Full::from(format!("<a href=\"/x\">/x</a>{text}"));
         return Ok(response);
     }
     let text = format!(

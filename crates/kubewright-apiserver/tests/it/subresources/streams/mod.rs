@@ -191,6 +191,17 @@ async fn links_of_a_page_lead_through_the_proxy() {
     }
 }
 
+/// Who is behind the proxy compresses what they say, and a page that was is not compressed again.
+#[tokio::test(start_paused = true)]
+async fn a_long_page_comes_through_the_proxy_as_it_is_encoded() {
+    let (api, _) = with_pods().await;
+    let path = format!("{PODS}/a:8080/proxy/long");
+    let page = api.send(Method::GET, &path, &[("accept-encoding", "gzip")], "").await;
+    assert!(!page.headers.contains_key("content-encoding"), "{:?}", page.headers);
+    assert_eq!(page.headers["content-length"], page.bytes.len().to_string());
+    assert!(page.bytes.starts_with(format!("<a href=\"{PODS}/a:8080/proxy/x\">").as_bytes()));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_proxy_says_who_does_not_answer() {
     let (api, _) = with_pods().await;
