@@ -6,7 +6,6 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::{Stream, StreamExt, stream};
 use k8s_openapi::api::core::v1::{Pod, Service};
@@ -23,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::dns;
 use crate::frontends::{Here, Protocol, frontends};
 use crate::host_ports::host_ports;
-use crate::proxy::Proxy;
+use crate::proxy::{AGAIN, Proxy};
 use crate::services::{Kept, Key, Services, key};
 use crate::zone::Zone;
 
@@ -37,8 +36,6 @@ const EACH: u32 = 1 << 12;
 const CLUSTERS: u32 = 1 << 11;
 /// The place of the name server among them, where installers of Kubernetes have it too.
 const NAME_SERVER: u32 = 10;
-/// How long until it is tried again to listen where that was refused.
-const AGAIN: Duration = Duration::from_secs(10);
 /// How many changes are looked at together.
 const TOGETHER: usize = 1024;
 

@@ -27,8 +27,15 @@ async fn mc_02_debians_memcached_answers_under_its_operator() {
     let store = images.store().display().to_string();
     let up = Up::start("memcached", &["--runtime", "process", "--image-store", &store, "--samples"]);
     up.eventually("get memcacheds example-memcached -o name", |name| !name.is_empty()).await;
-    let patch = r#"{"spec":{"size":1,"checkStats":true}}"#;
-    let _ = up.kubectl(&format!("patch memcacheds example-memcached --type merge -p {patch}"));
+    let change = |spec: &str| {
+        up.kubectl(&format!("patch memcacheds example-memcached --type merge -p {{\"spec\":{{{spec}}}}}"))
+    };
+    let pods = "get pods -l memcached_cr=example-memcached -o name";
+    // At zero in between, as one pod at a time can have the port: the sample asks for three.
+    let _ = change("\"size\":0");
+    up.eventually("get deployments example-memcached -o jsonpath={.spec.replicas}", |size| size == "0").await;
+    up.eventually(pods, str::is_empty).await;
+    let _ = change("\"size\":1,\"checkStats\":true");
     let says =
         "get memcacheds example-memcached -o jsonpath={.status.conditions[?(@.type==\"Answering\")].message}";
     up.eventually(says, |said| said.starts_with("1 pods answer: memcached 1.")).await;
@@ -37,15 +44,11 @@ async fn mc_02_debians_memcached_answers_under_its_operator() {
     let address: IpAddr = up.kubectl(ends).parse().expect("an address");
     is_set_and_got((address, 11211));
 
-    // At zero in between, as the old pod has the port.
     let image_id = "get pods -l memcached_cr=example-memcached -o jsonpath={.items[0].status.containerStatuses[0].imageID}";
     let pinned = up.kubectl(image_id);
     assert!(pinned.starts_with("docker.io/library/memcached@sha256:"), "{pinned}");
-    let change = |spec: &str| {
-        up.kubectl(&format!("patch memcacheds example-memcached --type merge -p {{\"spec\":{{{spec}}}}}"))
-    };
     let _ = change("\"size\":0");
-    up.eventually("get pods -l memcached_cr=example-memcached -o name", str::is_empty).await;
+    up.eventually(pods, str::is_empty).await;
     let _ = change(&format!("\"size\":1,\"image\":\"{pinned}\""));
     let images =
         "get pods -l memcached_cr=example-memcached -o jsonpath={.items[*].spec.containers[*].image}";

@@ -9,30 +9,44 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use self::balancer::Balancer;
 use crate::frontends::{Frontend, Protocol, Socket};
 
 /// How many connections are carried at a time, of all Services.
 const CONNECTIONS: usize = 4096;
+/// How long until it is tried again to listen where that was refused. Most often a pod's program listens at all addresses there: the
+/// Service leads to it, too, and when it starts again it finds its port taken if a socket of ours was faster.
+pub(crate) const AGAIN: Duration = Duration::from_secs(10);
 
 /// What listens now.
 pub(crate) struct Proxy {
     listening: BTreeMap<Socket, Listening>,
-    /// Where nothing can listen, and why.
-    refused: BTreeMap<Socket, String>,
+    refused: BTreeMap<Socket, Refused>,
     connections: Arc<Semaphore>,
 }
 
 struct Listening {
     balancer: Arc<Mutex<Balancer>>,
     task: JoinHandle<()>,
+}
+
+/// A socket at which nothing can listen.
+struct Refused {
+    reason: String,
+    /// Where it was to lead.
+    backends: Vec<SocketAddr>,
+    /// When it was tried last.
+    at: Instant,
 }
 
 impl Drop for Listening {
@@ -52,8 +66,9 @@ impl Default for Proxy {
 }
 
 impl Proxy {
-    /// Listens at these sockets and at no other. Connections that are there stay, wherever they lead. Says of which sockets it is
-    /// new that nothing can listen there, with the reason.
+    /// Listens at these sockets and at no other. Connections that are there stay, wherever they lead. What was refused is
+    /// tried again when it leads elsewhere, or after [`AGAIN`]. Says of which sockets it is new that nothing can listen there, with
+    /// the reason.
     pub(crate) async fn apply(
         &mut self,
         wanted: BTreeMap<Socket, Frontend>,
@@ -67,7 +82,15 @@ impl Proxy {
                 there.balancer.lock().set(backends, affinity);
                 continue;
             }
-            let balancer = Arc::new(Mutex::new(Balancer::new(backends, affinity)));
+            let now = Instant::now();
+            if self
+                .refused
+                .get(&socket)
+                .is_some_and(|last| last.backends == backends && now < last.at + AGAIN)
+            {
+                continue;
+            }
+            let balancer = Arc::new(Mutex::new(Balancer::new(backends.clone(), affinity)));
             match self.listen(socket, Arc::clone(&balancer)).await {
                 Ok(task) => {
                     self.refused.remove(&socket);
@@ -75,7 +98,9 @@ impl Proxy {
                 }
                 Err(error) => {
                     let reason = error.to_string();
-                    if self.refused.insert(socket, reason.clone()).as_ref() != Some(&reason) {
+                    let refused = Refused { reason: reason.clone(), backends, at: now };
+                    let last = self.refused.insert(socket, refused);
+                    if last.is_none_or(|last| last.reason != reason) {
                         problems.push((socket, owner, reason));
                     }
                 }

@@ -135,13 +135,32 @@ async fn datagrams_are_answered_and_led_anew_when_their_endpoint_goes() {
 async fn a_socket_that_somebody_else_has_is_said_once_and_tried_again() {
     let (mut proxy, socket) = (Proxy::default(), free(Protocol::Tcp).await);
     let other = TcpListener::bind(socket.address).await.expect("it is free");
-    let wanted = async || leads_to(socket, vec![endpoint("a").await]);
-    let problems = proxy.apply(wanted().await).await;
+    let backends = vec![endpoint("a").await];
+    let problems = proxy.apply(leads_to(socket, backends.clone())).await;
     let [(at, service, reason)] = &problems[..] else { panic!("{problems:?}") };
     assert_eq!((*at, &**service), (socket, "shop/web"));
     assert!(reason.contains("in use"), "{reason}");
-    assert!(proxy.apply(wanted().await).await.is_empty() && proxy.is_incomplete());
+    assert!(proxy.apply(leads_to(socket, vec![endpoint("b").await])).await.is_empty());
+    assert!(proxy.apply(leads_to(socket, backends.clone())).await.is_empty());
+    assert!(proxy.is_incomplete());
     drop(other);
-    assert!(proxy.apply(wanted().await).await.is_empty() && !proxy.is_incomplete());
+    tokio::time::pause();
+    tokio::time::advance(AGAIN).await;
+    tokio::time::resume();
+    assert!(proxy.apply(leads_to(socket, backends)).await.is_empty() && !proxy.is_incomplete());
     assert_eq!(greeting(socket).await.expect("it answers").1, "a");
+}
+
+#[tokio::test]
+async fn a_program_that_starts_again_gets_back_its_port_of_all_addresses() {
+    let (mut proxy, socket) = (Proxy::default(), free(Protocol::Tcp).await);
+    let everywhere = (Ipv4Addr::UNSPECIFIED, socket.address.port());
+    let program = TcpListener::bind(everywhere).await.expect("it is free");
+    let backends = vec![socket.address];
+    assert_eq!(proxy.apply(leads_to(socket, backends.clone())).await.len(), 1);
+    drop(program);
+    assert!(proxy.apply(leads_to(socket, backends)).await.is_empty());
+    TcpListener::bind(everywhere).await.expect("it is still free");
+    let elsewhere = vec![endpoint("b").await];
+    assert!(proxy.apply(leads_to(socket, elsewhere)).await.is_empty() && !proxy.is_incomplete());
 }
