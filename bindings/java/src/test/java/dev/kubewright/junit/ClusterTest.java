@@ -14,8 +14,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import java.io.BufferedReader;
 import java.io.IOException;
-import java.net.ConnectException;
 import java.net.Socket;
+import java.net.SocketException;
 import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -94,7 +94,7 @@ class ClusterTest {
             jvm.destroyForcibly().waitFor();
         }
         Path kubeconfig = Path.of(told[1]);
-        for (long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(30); System.nanoTime() < end; Thread.onSpinWait()) {
+        for (long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(30); System.nanoTime() < end; Thread.sleep(10)) {
             if (!answers(URI.create(told[0])) && !Files.exists(kubeconfig)) {
                 return;
             }
@@ -162,7 +162,8 @@ class ClusterTest {
     private static boolean answers(URI server) {
         try (Socket socket = new Socket(server.getHost(), server.getPort())) {
             return socket.isConnected();
-        } catch (ConnectException refused) {
+        } catch (SocketException refused) {
+            // Refused, or reset where it ends just now.
             return false;
         } catch (IOException error) {
             throw new AssertionError(error);
