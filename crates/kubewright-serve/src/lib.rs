@@ -5,6 +5,7 @@
 //! - [`tls`] is the certificate that a server shows and the configuration of TLS around it;
 //! - [`files`] reads certificates that somebody else renews;
 //! - [`authority`] issues certificates;
+//! - [`unverified`] is TLS to whoever listens;
 //! - `signals` ask a program to end.
 //!
 //! Nothing here knows Kubernetes, nor what is served.
@@ -17,5 +18,6 @@ pub mod listener;
 #[cfg(unix)]
 pub mod signals;
 pub mod tls;
+pub mod unverified;
 
 pub use listener::{ConnectionLimit, Listener, MaxConnections};

@@ -1,9 +1,8 @@
-//! TLS to programs whose certificates nobody vouches for: those of a control plane sign theirs themselves
-//! (`k8s.io/kubernetes/pkg/probe/http`), and behind the proxy anything may speak it (`CreateProxyTransport` in
+//! TLS to programs whose certificates nobody vouches for: probes trust any (`k8s.io/kubernetes/pkg/probe/http`), those of a control
+//! plane sign theirs themselves, and behind the API server's proxy anything may speak it (`CreateProxyTransport` in
 //! `pkg/controlplane/apiserver`).
 
 use std::io;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -14,21 +13,22 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// Speaks TLS with who listens at an address, whoever that is.
+/// Speaks TLS with who listens at an address or under a name, whoever that is. Nothing secret is to be sent there.
 ///
 /// # Errors
 /// When the other side does not speak it.
-pub(super) async fn connect<S: AsyncRead + AsyncWrite + Unpin>(
-    address: IpAddr,
+pub async fn connect<S: AsyncRead + AsyncWrite + Unpin>(
+    server: ServerName<'static>,
     stream: S,
 ) -> io::Result<TlsStream<S>> {
     let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()));
     let builder = builder.with_safe_default_protocol_versions().map_err(io::Error::other)?;
     let config = builder.dangerous().with_custom_certificate_verifier(Arc::new(Whatever));
     let connector = TlsConnector::from(Arc::new(config.with_no_client_auth()));
-    connector.connect(ServerName::from(address), stream).await
+    connector.connect(server, stream).await
 }
 
+/// Not even the signature of the handshake is looked at: webpki reads no certificates of X.509's first version, which Go does.
 #[derive(Debug)]
 struct Whatever;
 

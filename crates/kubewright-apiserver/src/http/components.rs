@@ -2,7 +2,7 @@
 //! (`k8s.io/kubernetes/pkg/registry/core/componentstatus`, `pkg/probe/http`).
 
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,13 +14,13 @@ use http_body_util::{BodyExt, Empty, Limited};
 use hyper_util::rt::TokioIo;
 use kubewright_engine::request::ListOptions;
 use kubewright_meta::ApiError;
+use kubewright_serve::unverified;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
 use super::dispatch::RequestInfo;
 use super::respond;
 use super::response_body::ResponseBody;
-use super::unverified;
 
 /// So long an answer is waited for.
 const LONGEST: Duration = Duration::from_secs(20);
@@ -118,7 +118,7 @@ async fn ask(info: &RequestInfo<'_>, port: u16) -> Result<String, String> {
 
 async fn get(port: u16) -> io::Result<(u16, String)> {
     let stream = TcpStream::connect(("127.0.0.1", port)).await?;
-    let stream = unverified::connect(Ipv4Addr::LOCALHOST.into(), stream).await?;
+    let stream = unverified::connect(IpAddr::from(Ipv4Addr::LOCALHOST).into(), stream).await?;
     let handshake = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
     let (mut sender, connection) = handshake.map_err(io::Error::other)?;
     let exchange = async {

@@ -21,7 +21,6 @@ mod shares;
 mod stream;
 mod subresources;
 mod system;
-mod unverified;
 mod upgrade;
 mod visitors;
 mod websocket;

@@ -1,7 +1,6 @@
 //! Probes and hooks that make an HTTP request.
 
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,12 +10,9 @@ use http_body_util::{BodyExt, Empty, Limited};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use k8s_openapi::api::core::v1::HTTPHeader;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::ring::default_provider;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
+use kubewright_serve::unverified;
+use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio_rustls::TlsConnector;
 
 use super::url::Url;
 use super::{ProbeResult, tcp};
@@ -78,8 +74,8 @@ async fn ask(
     let request = request(url, headers, agent).map_err(failed)?;
     let response = if url.scheme == "https" {
         let name = ServerName::try_from(url.host.clone()).map_err(|error| failed(error.to_string()))?;
-        let connector = TlsConnector::from(Arc::new(whatever_certificate()));
-        let stream = connector.connect(name, stream).await.map_err(|error| failed(not_tls(&error)))?;
+        // Probes trust any certificate, as the kubelet's do.
+        let stream = unverified::connect(name, stream).await.map_err(|error| failed(not_tls(&error)))?;
         send(stream, request).await
     } else {
         send(stream, request).await
@@ -128,52 +124,4 @@ async fn send(
         let _ = connection.await;
     });
     sender.send_request(request).await
-}
-
-/// Probes trust any certificate, as the kubelet's do.
-fn whatever_certificate() -> ClientConfig {
-    let provider = Arc::new(default_provider());
-    let builder = ClientConfig::builder_with_provider(provider);
-    let builder = builder.with_safe_default_protocol_versions();
-    #[expect(clippy::expect_used, reason = "ring supports the default versions")]
-    let builder = builder.expect("TLS 1.2 and 1.3");
-    builder.dangerous().with_custom_certificate_verifier(Arc::new(Whatever)).with_no_client_auth()
-}
-
-#[derive(Debug)]
-struct Whatever;
-
-impl ServerCertVerifier for Whatever {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        default_provider().signature_verification_algorithms.supported_schemes()
-    }
 }

@@ -8,12 +8,12 @@ use http::{Response, StatusCode};
 use kubewright_engine::request::Call;
 use kubewright_kinds::encode;
 use kubewright_meta::{ApiError, object};
+use kubewright_serve::unverified;
 use kubewright_spec::Version;
 use serde_json::Value;
 
 use super::super::dispatch::RequestInfo;
 use super::super::respond::ResponseBody;
-use super::super::unverified;
 use super::{address_of, node_name, passage, simulated, target};
 use crate::kubelet::Kubelet;
 
@@ -55,7 +55,7 @@ impl Port {
         let connection = kubelet.port_forward(target(&pod, String::new()), number).await;
         let mut connection = connection.map_err(|refusal| unreached(&refusal))?;
         if https {
-            let secured = unverified::connect(address, connection).await;
+            let secured = unverified::connect(address.into(), connection).await;
             connection = Box::new(secured.map_err(|error| unreached(&error))?);
         }
         passage::pass(info, connection, &SocketAddr::new(address, number).to_string()).await
