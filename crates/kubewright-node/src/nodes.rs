@@ -17,7 +17,7 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, OwnerReference, Time};
 use kube::Api;
 use kube::api::ObjectMeta;
-use kubewright_meta::well_known::NODE_ANNOTATION;
+use kubewright_meta::{duration, well_known::NODE_ANNOTATION};
 use kubewright_runtime::{Context, Controller, Error, Event, Key, Outcome, Predicate, Reconciler};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -43,6 +43,8 @@ const LEASES: &str = "kube-node-lease";
 const KUBELET: (&str, &str) = ("kubewright.dev/kubelet", "stopped");
 /// A node whose annotation of this name has this value reports pods ready as soon as they run, whatever their probes wait for.
 const PROBES: (&str, &str) = ("kubewright.dev/probe-delays", "ignored");
+/// The annotation of a node that says how long its pods have to end at most when they are deleted, whatever their grace periods.
+const LONGEST_GRACE: &str = "kubewright.dev/max-grace-period";
 /// How long the last lease of a stopped node lasts: as long as any kubelet's.
 const LAST_LEASE_SECONDS: i32 = 40;
 
@@ -94,14 +96,28 @@ pub(crate) fn is_stopped(node: &Node) -> bool {
     says(node, KUBELET)
 }
 
-/// Whether pods get ready there when the first delays of their readiness probes are over, and not as soon as they run.
-pub(crate) fn waits_for_probes(node: &Node) -> bool {
-    !says(node, PROBES)
+/// What the kubelet of a node waits for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waits {
+    /// Pods get ready when the first delays of their readiness probes are over, and not as soon as they run.
+    pub(crate) for_probes: bool,
+    /// Pods that are deleted are given no more than this to end.
+    pub(crate) for_ends: Duration,
+}
+
+impl Waits {
+    pub(crate) fn of(node: &Node) -> Self {
+        let longest = annotation(node, LONGEST_GRACE).and_then(duration::parse_positive);
+        Self { for_probes: !says(node, PROBES), for_ends: longest.unwrap_or(Duration::MAX) }
+    }
 }
 
 fn says(node: &Node, (name, value): (&str, &str)) -> bool {
-    let annotations = node.metadata.annotations.as_ref();
-    annotations.and_then(|annotations| annotations.get(name)).is_some_and(|said| said == value)
+    annotation(node, name) == Some(value)
+}
+
+fn annotation<'a>(node: &'a Node, name: &str) -> Option<&'a str> {
+    node.metadata.annotations.as_ref()?.get(name).map(String::as_str)
 }
 
 struct NodeReconciler {

@@ -23,6 +23,8 @@ const LEASES: &str = "kube-node-lease";
 const KUBELET: &str = "kubewright.dev/kubelet";
 /// With this annotation the pods of a simulated node are ready as soon as they run (docs/nodes.md).
 const PROBES: &str = "kubewright.dev/probe-delays";
+/// With this annotation the pods of a simulated node end within a time when they are deleted, whatever their grace periods.
+const LONGEST_GRACE: &str = "kubewright.dev/max-grace-period";
 /// How long the Lease of a kubelet lasts that is stopped, in seconds.
 const LAST_LEASE: i32 = 40;
 /// How long it is waited for a kubelet that stops, and for budgets that let pods be evicted.
@@ -30,14 +32,14 @@ const LONGEST: Duration = Duration::from_secs(3);
 /// How long between two looks.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// Makes the pods of all nodes ready as soon as they run: what their probes wait for is nothing that can go wrong, and a step would
-/// take as long.
+/// Makes the pods of all nodes ready as soon as they run, and end soon when they are deleted: what probes and programs wait for is nothing
+/// that can go wrong, and a step would take as long, once for each of several pods that are replaced one after the other.
 ///
 /// # Errors
 /// When the control plane refuses, or has not so many nodes in time.
 pub(super) async fn hurry(client: &Client, count: usize, deadline: Instant) -> anyhow::Result<()> {
     let nodes: Api<Node> = Api::all(client.clone());
-    let patch = Patch::Merge(json!({"metadata": {"annotations": {PROBES: "ignored"}}}));
+    let patch = Patch::Merge(json!({"metadata": {"annotations": {PROBES: "ignored", LONGEST_GRACE: "2s"}}}));
     loop {
         let there = nodes.list(&ListParams::default()).await.map_err(|error| refused("nodes", &error))?;
         if there.items.len() >= count {

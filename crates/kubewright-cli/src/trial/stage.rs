@@ -1,9 +1,6 @@
 //! One run: a plan is carried out on a stand of its own.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{collections::BTreeSet, time::Duration};
 
 use anyhow::Context;
 use jiff::Timestamp;
@@ -17,7 +14,7 @@ use kubewright_trial::{
     known::Known,
     plan::{Act, Disturbance, NodeLoss, Plan, Step},
     state::{State, state},
-    story::{Did, Life, ObjectId, Passed, Rest, Story, Who, Write, is_upkeep, panics},
+    story::{Life, ObjectId, Passed, Rest, Story, Who, Write, is_upkeep, panics},
 };
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
@@ -55,10 +52,6 @@ const LONGEST_WATCH: Duration = Duration::from_secs(30);
 const LOOKED: Duration = Duration::from_millis(500);
 const COMPUTES: u32 = 5;
 const LONGEST_COMPUTING: Duration = Duration::from_secs(10);
-/// How long after its time a pod that is deleted may take to go, with what follows of that.
-const ENDED: Duration = Duration::from_secs(2);
-/// How much longer than others a step may take in which pods that are deleted end: one after the other, as where they are replaced.
-const LONGEST_ENDING: Duration = Duration::from_secs(240);
 /// How long a Deployment waits before it starts again what has ended.
 const AGAIN: Duration = Duration::from_millis(500);
 /// How often the program is started again when it ends by itself.
@@ -545,8 +538,7 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
 
     /// Waits until nobody has written for a while, and for longer where the state is not what is expected.
     async fn rests(&mut self, step: &Step, from: Duration) -> anyhow::Result<(Rest, State)> {
-        let mut deadline = Instant::now() + self.pace.timeout;
-        let longest = deadline + LONGEST_ENDING;
+        let deadline = Instant::now() + self.pace.timeout;
         let (mut seen, mut quiet_since) = (u64::MAX, Instant::now());
         let (mut written, mut work) = (Instant::now(), Work::default());
         let mut judged: Option<Judged> = None;
@@ -565,23 +557,19 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
             if !self.look_after_program().await? {
                 return Ok((Rest::Exited, self.state()));
             }
-            if Instant::now() >= deadline {
-                deadline = extended(deadline, self.pods_ended(), longest);
-            }
             if quiet_since.elapsed() >= self.pace.rest {
-                let Judged { is_reached, ended, .. } = match &judged {
-                    Some(judged) => judged,
+                let is_reached = match &judged {
+                    Some(judged) => judged.is_reached,
                     None => {
                         let writes = self.witness.writes(self.journal);
                         let state = state(&writes, self.samples);
                         let has_written = writes.iter().any(|write| write.at >= from && is_work(write));
                         let is_reached = self.known.lock().is_reached(&step.desired, &state, has_written);
-                        judged.insert(Judged { is_reached, ended: Instant::now() + self.pods_end(), state })
+                        judged = Some(Judged { is_reached, state });
+                        is_reached
                     }
                 };
-                let is_over =
-                    quiet_since.elapsed() >= self.pace.patience && Instant::now() >= deadline.min(*ended);
-                if *is_reached || is_over {
+                if is_reached || quiet_since.elapsed() >= self.pace.patience {
                     let state = judged.map(|judged| judged.state).unwrap_or_default();
                     return Ok((Rest::Quiet, state));
                 }
@@ -592,32 +580,6 @@ impl<F: Fn() -> anyhow::Result<Running>> Stage<'_, F> {
             }
             sleep(PAUSE).await;
         }
-    }
-
-    /// How long it takes until the pods that are deleted have had their time to end, and what follows of that is done.
-    fn pods_end(&self) -> Duration {
-        let mut ends: BTreeMap<ObjectId, Option<Timestamp>> = BTreeMap::new();
-        for write in self.witness.writes(self.journal) {
-            if write.id.collection == "/pods" {
-                let end = write.object["metadata"]["deletionTimestamp"].as_str().map(str::parse);
-                ends.insert(write.id, end.and_then(Result::ok).filter(|_| write.did != Did::Delete));
-            }
-        }
-        let left = |end: Timestamp| Duration::try_from(end.duration_since(self.admin.now())).ok();
-        let longest = ends.into_values().flatten().filter_map(left).max();
-        longest.map_or(Duration::ZERO, |left| left + ENDED)
-    }
-
-    /// How long it takes until the last pod that was deleted so far has had its time to end, and what follows of that, on a machine that may be
-    /// busy; nothing where that is over.
-    fn pods_ended(&self) -> Duration {
-        let writes = self.witness.writes(self.journal);
-        let of_pods = writes.iter().filter(|write| write.id.collection == "/pods");
-        let ends = of_pods.filter_map(|write| {
-            let end: Timestamp = write.object["metadata"]["deletionTimestamp"].as_str()?.parse().ok()?;
-            (end + self.pace.patience).duration_since(self.admin.now()).try_into().ok()
-        });
-        ends.max().unwrap_or_default()
     }
 
     fn state(&self) -> State {
@@ -663,14 +625,7 @@ impl Work {
 struct Judged {
     /// Whether the state is the one that is expected.
     is_reached: bool,
-    /// When the pods that are deleted have ended.
-    ended: Instant,
     state: State,
-}
-
-/// Until when a step may go on whose time is over, where pods still need so long to end: what they take is not the operator's.
-fn extended(deadline: Instant, pods_ended: Duration, longest: Instant) -> Instant {
-    (Instant::now() + pods_ended).min(longest).max(deadline)
 }
 
 /// Whether a write is the program's answer to something.
@@ -682,21 +637,4 @@ fn is_work(write: &Write) -> bool {
 fn life(running: &mut Running, exit: Option<String>) -> Life {
     let said = running.said();
     Life { exit, panics: panics(&said), tail: shortened(&said, TAIL) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn what_pods_take_to_end_is_not_counted_up_to_a_limit() {
-        let deadline = Instant::now();
-        let longest = deadline + Duration::from_secs(60);
-        sleep(Duration::from_secs(10)).await;
-        assert_eq!(extended(deadline, Duration::ZERO, longest), Instant::now(), "it is over");
-        let replaced = extended(deadline, Duration::from_secs(30), longest);
-        assert_eq!(replaced, deadline + Duration::from_secs(40));
-        sleep(Duration::from_secs(30)).await;
-        assert_eq!(extended(replaced, Duration::from_secs(30), longest), longest);
-    }
 }

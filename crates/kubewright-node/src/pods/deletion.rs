@@ -19,15 +19,15 @@ struct Stopping<'a> {
 }
 
 /// A deleted pod is there until its programs would have ended, where they are known, or as long as its annotation says;
-/// otherwise it goes at once. Finalizers keep what is left of it.
-pub(super) fn step(pod: &Pod, now: Timestamp) -> Step {
+/// otherwise it goes at once; and no longer than its grace period and `longest`. Finalizers keep what is left of it.
+pub(super) fn step(pod: &Pod, longest: Duration, now: Timestamp) -> Step {
     let containers = Containers::of(pod);
     let runs = has_statuses(pod) && containers.statuses().into_iter().flatten().any(is_running);
     let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or_default();
     let grace = Duration::from_secs(u64::try_from(grace).unwrap_or_default());
     let over = pod.metadata.deletion_timestamp.as_ref().map_or(now, |deletion| deletion.0);
     let begun = over - grace;
-    if runs && let Some(stopping) = stopping(pod, &containers, begun, grace) {
+    if runs && let Some(stopping) = stopping(pod, &containers, begun, grace.min(longest)) {
         let ends = begun + stopping.takes;
         if ends > now {
             return Step::Rest(Some(until(ends, now)));

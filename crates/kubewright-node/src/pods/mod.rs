@@ -36,7 +36,7 @@ use self::table::PodTable;
 use crate::addresses::Pool;
 use crate::facts::{conditions, is_node_ready, node_name, phase};
 use crate::managed::Managed;
-use crate::nodes;
+use crate::nodes::{self, Waits};
 use crate::stages::{Addresses, Cue, Play, Stages};
 
 /// How many pods are worked on at a time.
@@ -92,7 +92,7 @@ impl Reconciler for Kubelet {
             Cue::Wait(due) => return Ok(wait_until(due, now)),
             Cue::Play(play) => return self.play(ctx, &play, &pod, &node, key).await,
         }
-        let step = match step(&pod, nodes::waits_for_probes(&node), now) {
+        let step = match step(&pod, Waits::of(&node), now) {
             Step::Rest(wait) if is_new_to_it && is_node_ready(&node) => {
                 returned(&pod).unwrap_or(Step::Rest(wait))
             }
@@ -207,9 +207,9 @@ enum Step {
     Remove,
 }
 
-fn step(pod: &Pod, waits_for_probes: bool, now: Timestamp) -> Step {
+fn step(pod: &Pod, waits: Waits, now: Timestamp) -> Step {
     if pod.metadata.deletion_timestamp.is_some() {
-        return deletion::step(pod, now);
+        return deletion::step(pod, waits.for_ends, now);
     }
     if matches!(phase(pod), "Succeeded" | "Failed") {
         return Step::Rest(None);
@@ -225,7 +225,7 @@ fn step(pod: &Pod, waits_for_probes: bool, now: Timestamp) -> Step {
         let message = "Pod was active on the node longer than the specified deadline";
         return Step::Kill(before.stopped(true, now), "DeadlineExceeded", message);
     }
-    let after = before.at(pod, waits_for_probes, now);
+    let after = before.at(pod, waits.for_probes, now);
     if !has_statuses || before.statuses() != after.statuses() || !is_observed(pod) {
         return Step::Report(after);
     }

@@ -8,9 +8,12 @@ const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const OWN: Ipv4Addr = Ipv4Addr::new(10, 128, 0, 1);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The step of a pod on a node that waits for probes.
+/// What the kubelet of a node waits for of which nothing is said.
+const PATIENT: Waits = Waits { for_probes: true, for_ends: Duration::MAX };
+
+/// The step of a pod on such a node.
 fn step(pod: &Pod, now: Timestamp) -> Step {
-    super::step(pod, true, now)
+    super::step(pod, PATIENT, now)
 }
 
 fn pod(phase: &str) -> Pod {
@@ -120,7 +123,10 @@ fn a_container_is_ready_after_the_first_delay_of_its_readiness_probe() {
     assert_eq!(step(&running, NOW + SECOND), Step::Rest(Some(SECOND * 19)));
     let status = written(&running, NOW + SECOND * 20);
     assert_eq!(said(&with_status(running.clone(), status), "Ready"), "True");
-    assert!(matches!(super::step(&running, false, NOW), Step::Report(_)), "where nobody waits for probes");
+    assert!(
+        matches!(super::step(&running, Waits { for_probes: false, ..PATIENT }, NOW), Step::Report(_)),
+        "where nobody waits for probes"
+    );
 }
 
 #[test]
@@ -310,6 +316,8 @@ fn a_pod_that_takes_its_time_to_stop_has_its_grace_period() {
     assert_eq!(step(&stopping("5s"), NOW), Step::Rest(Some(SECOND * 5)));
     assert_eq!(code(&stopping("5s"), NOW + SECOND * 5), 0);
     assert_eq!(step(&stopping("5m"), NOW), Step::Rest(Some(SECOND * 30)));
+    let hurried = Waits { for_ends: SECOND * 2, ..PATIENT };
+    assert_eq!(super::step(&stopping("5s"), hurried, NOW), Step::Rest(Some(SECOND * 2)));
     assert_eq!(code(&stopping("5m"), NOW + SECOND * 30), 137);
     let pod = stopping("5s");
     let stopped =
