@@ -42,7 +42,7 @@ pub struct Change {
 
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let field = self.field.trim_start_matches('/').replace('/', ".");
+        let field = self.path();
         match &self.value {
             // Such as a certificate: the name of a plan has to be said.
             Some(value) if value.len() > LONGEST => {
@@ -54,6 +54,14 @@ impl fmt::Display for Setting {
             Some(value) => write!(f, "{field}={value}"),
             None => write!(f, "no {field}"),
         }
+    }
+}
+
+impl Setting {
+    /// `spec.size`.
+    #[must_use]
+    pub fn path(&self) -> String {
+        self.field.trim_start_matches('/').replace('/', ".")
     }
 }
 

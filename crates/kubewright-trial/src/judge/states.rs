@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Scene, clock::is_by_the_clock, derived, writes};
 use crate::{
-    change::ENTRY,
+    change::{Change, ENTRY, Setting},
     finding::{Check, Finding},
     plan::{Act, Desired},
     state::{ADDITION, CLAIMS, Difference, OF_CLUSTER, OWNER, State, differences, is_completed},
@@ -215,7 +215,7 @@ fn differing(scene: &Scene<'_>) -> Vec<Finding> {
     }
     if let Some(first) = all.first() {
         let first = all.iter().min_by_key(|one| rank(one)).unwrap_or(first);
-        let (subject, message) = (subject(first), first.text());
+        let (subject, message) = (subject(first) + &of_changes(scene, first), first.text());
         let (check, message) = match explanation(scene, expected, &all) {
             Some(explanation) => (Check::ExplainedState, format!("{message}; {explanation}")),
             None => (Check::State, message),
@@ -235,6 +235,35 @@ fn rank(difference: &Difference) -> u8 {
         field if field.starts_with("/metadata") => 1,
         _ => 0,
     }
+}
+
+/// The fields of the samples that decide what is at a place, of those that were changed so far: ` of spec.size`. Changes of several fields that end
+/// wrongly at one place have a cause each; what the operator says of itself, and a hash, follow of whatever is changed.
+fn of_changes(scene: &Scene<'_>, place: &Difference) -> String {
+    // What is made as it is time is there or not whatever is asked for.
+    let is_decided = rank(place) < 3 && !is_by_the_clock(&place.id, scene.story);
+    let Some(plain) = scene.known.expected.get(&Desired::Samples).filter(|_| is_decided) else {
+        return String::new();
+    };
+    let is_below = |inner: &str, outer: &str| {
+        inner.strip_prefix(outer).is_some_and(|rest| !outer.is_empty() && rest.starts_with('/'))
+    };
+    let is_in = |one: &str, other: &str| one == other || is_below(one, other) || is_below(other, one);
+    let steps = scene.story.plan.steps.iter().take(scene.number() + 1);
+    let asked = steps.filter_map(|step| match &step.desired {
+        Desired::Changed(change) => Some(&change.settings),
+        _ => None,
+    });
+    let decides = |setting: &&Setting| {
+        let alone = Change { settings: vec![(*setting).clone()], is_hostile: false };
+        scene.known.expected.get(&Desired::Changed(alone)).is_some_and(|changed| {
+            let all = differences(plain, changed, &scene.known.volatile);
+            all.iter().any(|one| one.id == place.id && is_in(&one.field, &place.field))
+        })
+    };
+    let fields: BTreeSet<String> = asked.flatten().filter(decides).map(Setting::path).collect();
+    let fields: Vec<String> = fields.into_iter().collect();
+    if fields.is_empty() { String::new() } else { format!(" of {}", fields.join(" and ")) }
 }
 
 /// Why a state need not be a bug, in words.
@@ -401,6 +430,43 @@ mod tests {
             .collect();
         let drift = |field: &str| (Check::FieldDrift, format!("configmaps {field}"));
         assert_eq!(told, [drift("/data/a"), drift("/data/b")]);
+    }
+
+    #[test]
+    fn a_place_that_two_fields_decide_is_told_for_each_of_them_and_another_once() {
+        let id = ObjectId::new("apps/deployments", "a/b");
+        let state = |image: &str, note: i32| {
+            State::from([(id.clone(), json!({"spec": {"image": image, "note": note}}))])
+        };
+        let change = |field: &str| Change::one(0, field, Some("2".to_owned()), false);
+        let desired = |field: &str| Desired::Changed(change(field));
+        let subjects = |field: &str, reached: State| -> Vec<String> {
+            let back = Step::new(Act::Change(None), Desired::Samples);
+            let plan =
+                Plan::new("change", [Step::new(Act::Change(Some(change(field))), desired(field)), back]);
+            let passed = |state| Passed {
+                from: Duration::ZERO,
+                until: Duration::ZERO,
+                rest: Rest::Quiet,
+                state,
+                refused: None,
+            };
+            let steps = vec![passed(State::new()), passed(reached)];
+            let story = Story { plan, steps, writes: Vec::new(), requests: Vec::new(), lives: Vec::new() };
+            let expected = [
+                (Desired::Samples, state("a:1", 1)),
+                (desired("/spec/image"), state("b:1", 1)),
+                (desired("/spec/tag"), state("a:2", 1)),
+            ];
+            let known = Known { expected: expected.into(), ..Known::default() };
+            let (step, passed) = (&story.plan.steps[1], &story.steps[1]);
+            let found = differing(&Scene { story: &story, step, passed, known: &known });
+            found.into_iter().map(|one| one.subject).collect()
+        };
+        let of = |field: &str| [format!("deployments.apps /spec/image of {field}")];
+        assert_eq!(subjects("/spec/image", state("b:1", 1)), of("spec.image"));
+        assert_eq!(subjects("/spec/tag", state("a:2", 1)), of("spec.tag"));
+        assert_eq!(subjects("/spec/tag", state("a:1", 2)), ["deployments.apps /spec/note"]);
     }
 
     /// The checks that tell of a child that stays as it was after a change, where the status and a request are so.
