@@ -38,6 +38,8 @@ const TIMES: [&str; 5] = [
 const ALLOTTED: [&str; 5] = ["clusterIP", "clusterIPs", "healthCheckNodePort", "nodePort", "ipFamilies"];
 /// How the name of the volume begins that the admission plugin ServiceAccount adds to pods.
 const TOKEN_VOLUME: &str = "kube-api-access-";
+/// What stands for it: a name that the server takes, as somebody else's pod has it too.
+const A_TOKEN_VOLUME: &str = "kube-api-access";
 /// What stands for a time, for a uid of an object that is not known, and for an address.
 const TIME: &str = "<time>";
 pub(crate) const UID: &str = "<uid>";
@@ -98,7 +100,7 @@ fn without_allotted(spec: &mut Value) {
 /// The volume with the token of a pod's service account has a name that the server makes up.
 fn same_token_volumes(value: &mut Value) {
     match value {
-        Value::String(text) if text.starts_with(TOKEN_VOLUME) => TOKEN_VOLUME.clone_into(text),
+        Value::String(text) if text.starts_with(TOKEN_VOLUME) => A_TOKEN_VOLUME.clone_into(text),
         Value::Array(items) => items.iter_mut().for_each(same_token_volumes),
         Value::Object(fields) => fields.values_mut().for_each(same_token_volumes),
         _ => {}
@@ -308,7 +310,8 @@ mod tests {
             without_volatile(&json!({"kind": "Pod", "metadata": {}, "spec": spec}), false, &|_| None)
         };
         assert_eq!(pod("kube-api-access-m8b2f"), pod("kube-api-access-gzgqx"));
-        assert_eq!(pod("kube-api-access-m8b2f")["spec"]["volumes"][1]["name"], "data");
+        let volumes = pod("kube-api-access-m8b2f")["spec"]["volumes"].clone();
+        assert_eq!(volumes, json!([{"name": "kube-api-access"}, {"name": "data"}]), "names of volumes");
     }
 
     #[test]
