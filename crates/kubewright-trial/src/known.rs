@@ -28,6 +28,8 @@ pub struct Known {
     pub own: BTreeSet<ObjectId>,
     /// The collections of samples that it does not watch.
     pub unwatched: BTreeSet<String>,
+    /// The requests that were carried out, as texts: its role allows them.
+    pub allowed: BTreeSet<String>,
     /// The collections of the kinds that its manifests define.
     pub defined: BTreeSet<String>,
     /// Whether its webhooks are called.
@@ -52,6 +54,8 @@ impl Known {
 
     /// Learns from a run in which nothing went wrong.
     pub fn learn(&mut self, story: &Story) {
+        let is_done = |request: &&Request| request.code.is_some_and(|code| code < 300);
+        self.allowed.extend(story.requests.iter().filter(is_done).map(Request::text));
         for (step, passed) in story.plan.steps.iter().zip(&story.steps) {
             if passed.rest != Rest::Quiet || passed.refused.is_some() {
                 continue;
@@ -60,11 +64,10 @@ impl Known {
                 self.own.extend(passed.state.keys().filter(|id| !self.samples.contains(id)).cloned());
                 continue;
             }
-            let is_refused = |request: &Request| request.writes() && matches!(request.code, Some(400 | 422));
             let is_fulfilled = self.is_as_ready(&passed.state)
                 && !self.has_new_error(&passed.state)
                 && !self.has_lost_condition(&passed.state)
-                && !story.requests_in(passed).any(is_refused);
+                && !story.requests_in(passed).any(|request| self.is_refused_for_what_it_says(request));
             if matches!(step.desired, Desired::Changed(_)) && !is_fulfilled {
                 self.unfulfilled.insert(step.desired.clone());
                 continue;
@@ -91,6 +94,20 @@ impl Known {
         });
         let changes: BTreeSet<Change> = changes.collect();
         changes.into_iter().filter(|change| self.confirmed.insert(change.clone())).collect()
+    }
+
+    /// Whether a write was refused for what is in it: as invalid, or, as a pod with a service account that is not there, by admission, with a code
+    /// that says that it is forbidden. That it is the role which forbids it is known where the same was done before; but for roles, which
+    /// nobody may give who has less.
+    #[must_use]
+    pub fn is_refused_for_what_it_says(&self, request: &Request) -> bool {
+        let is_of_roles = || request.collection.starts_with("rbac.authorization.k8s.io/");
+        let is_refused = match request.code {
+            Some(400 | 422) => true,
+            Some(403) => !is_of_roles() && self.allowed.contains(&request.text()),
+            _ => false,
+        };
+        is_refused && request.writes() && !request.struck
     }
 
     /// Whether it was seen what it comes to when it is asked for this.

@@ -26,7 +26,7 @@ const AT_REST: Duration = Duration::from_secs(1);
 pub(super) fn judge(scene: &Scene<'_>) -> Vec<Finding> {
     let requests: Vec<&Request> = scene.story.requests_in(scene.passed).filter(|one| one.is_work()).collect();
     let mut found = Vec::new();
-    if !matches!(scene.step.disturbance, Some(Disturbance::Quota(_))) {
+    if !is_by_quota(scene) {
         // Events and Leases too: a program may end its work where it may not write them.
         let all: Vec<&Request> = scene.story.requests_in(scene.passed).collect();
         found.extend(forbidden(scene, &all));
@@ -41,6 +41,11 @@ pub(super) fn judge(scene: &Scene<'_>) -> Vec<Finding> {
     found.extend(looping(scene, &requests));
     found.extend(insistent(scene, &requests));
     found
+}
+
+/// Whether what is forbidden is so by a quota of the trial.
+fn is_by_quota(scene: &Scene<'_>) -> bool {
+    matches!(scene.step.disturbance, Some(Disturbance::Quota(_)))
 }
 
 fn finding(scene: &Scene<'_>, check: Check, subject: String, message: String) -> Finding {
@@ -66,8 +71,10 @@ pub(super) fn by<'a>(
 }
 
 fn forbidden(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
-    let refused = requests.iter().copied().filter(|one| one.code == Some(403) && !one.struck);
-    let all = by(refused, kind_of);
+    let is_by_role = |one: &&Request| {
+        one.code == Some(403) && !one.struck && !scene.known.is_refused_for_what_it_says(one)
+    };
+    let all = by(requests.iter().copied().filter(is_by_role), kind_of);
     let told = all.into_iter().map(|(kind, refused)| {
         let message =
             format!("its role does not allow {} ({} times refused)", refused[0].text(), refused.len());
@@ -80,7 +87,9 @@ fn forbidden(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
 fn invalid(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
     // What goes on to a pod is answered by the pod, and there is none here that could.
     let is_refused = |one: &&Request| {
-        matches!(one.code, Some(400 | 422)) && !one.struck && one.writes() && !one.goes_to_pod()
+        scene.known.is_refused_for_what_it_says(one)
+            && !one.goes_to_pod()
+            && !(one.code == Some(403) && is_by_quota(scene))
     };
     let refused = requests.iter().copied().filter(is_refused).filter(|one| one.patch != "json");
     let refused = refused.filter(|one| !makes_room(scene, requests, one));
@@ -100,7 +109,7 @@ fn invalid(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
     let told = all.map(|(check, kind, refused)| {
         let code = refused[0].code.unwrap_or_default();
         let message =
-            format!("{} is refused as invalid ({code}, {} times)", refused[0].text(), refused.len());
+            format!("{} is refused for what is in it ({code}, {} times)", refused[0].text(), refused.len());
         finding(scene, check, kind, message)
     });
     told.collect()
@@ -226,6 +235,7 @@ mod tests {
 
     use super::*;
     use crate::{
+        change::Change,
         known::Known,
         plan::{Plan, Step},
         state::State,
@@ -327,6 +337,47 @@ mod tests {
             failing(&scene, &requests.iter().collect::<Vec<_>>()).len()
         };
         assert_eq!((told("log"), told("status")), (0, 1));
+    }
+
+    #[test]
+    fn what_the_role_allowed_before_is_forbidden_by_what_is_in_it_unless_it_is_a_role_or_a_quota_forbids_it()
+    {
+        let told = |collection: &str, allowed: bool, disturbance: Option<Disturbance>| -> Vec<Check> {
+            let change = Change::one(0, "/spec/account", Some("\"trial\"".to_owned()), false);
+            let step = Step { disturbance, ..Step::new(Act::Create(None), Desired::Changed(change)) };
+            let passed = Passed {
+                from: Duration::ZERO,
+                until: Duration::from_secs(5),
+                rest: Rest::Quiet,
+                state: State::new(),
+                refused: None,
+            };
+            let create = |code| Request {
+                collection: collection.to_owned(),
+                subresource: String::new(),
+                name: String::new(),
+                code: Some(code),
+                ..refused("create", 100)
+            };
+            let story = |code| Story {
+                plan: Plan::new("fresh", [step.clone()]),
+                steps: vec![passed.clone()],
+                writes: Vec::new(),
+                requests: vec![create(code)],
+                lives: Vec::new(),
+            };
+            let mut known = Known::default();
+            if allowed {
+                known.learn(&story(201));
+            }
+            let story = story(403);
+            let scene = Scene { story: &story, step: &step, passed: &story.steps[0], known: &known };
+            judge(&scene).into_iter().map(|one| one.check).collect()
+        };
+        assert_eq!(told("/pods", true, None), [Check::LaxSchema]);
+        assert_eq!(told("/pods", false, None), [Check::Rights]);
+        assert_eq!(told("rbac.authorization.k8s.io/roles", true, None), [Check::Rights]);
+        assert_eq!(told("/pods", true, Some(Disturbance::Quota("/pods".to_owned()))), []);
     }
 
     #[test]

@@ -42,7 +42,7 @@ fn finding(
 fn observed(scene: &Scene<'_>) -> Vec<Finding> {
     let samples = scene.passed.state.iter().filter(|(id, _)| scene.known.samples.contains(id));
     // To be behind is what the field is for where the API server refuses what a change asks for.
-    let is_refused = |one: &Request| one.writes() && matches!(one.code, Some(400 | 422)) && !one.struck;
+    let is_refused = |one: &Request| scene.known.is_refused_for_what_it_says(one);
     let is_of_change = matches!(scene.step.desired, Desired::Changed(_));
     let may_be_behind = scene.is_hostile()
         || scene.known.unfulfilled.contains(&scene.step.desired)
