@@ -41,6 +41,13 @@ pub(crate) struct Options {
     /// Compare the controllers, by stories of what a user and a kubelet do, instead of the API
     #[arg(long)]
     controllers: bool,
+    /// Try each place of each recorded object with ten values and more, as creations, updates, patches and writes to
+    /// parts, all with `dryRun`, instead of conversations out of seeds
+    #[arg(long, conflicts_with_all = ["controllers", "show", "out", "first"])]
+    sweep: bool,
+    /// Which share of the sweep's requests: the first of twenty is 1/20
+    #[arg(long, default_value = "1/1", value_name = "K/N")]
+    part: String,
     /// How many conversations or stories are held side by side (default: 4, and 32 stories)
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
@@ -82,6 +89,7 @@ fn compared(program: &Path, options: &Options, kubeconfig: &Path) -> Command {
     let mut differ = Command::new(program);
     differ.arg("--reference").arg(&options.reference).arg("--kubeconfig").arg(kubeconfig);
     differ.args(["--corpus", "tests/golden/recorded", "--seeds", &options.seeds]);
+    differ.args(["--part", &options.part]);
     differ.args(["--minutes", &options.minutes.to_string()]);
     if let Some(kinds) = &options.kinds {
         differ.args(["--kinds", kinds]);
@@ -93,6 +101,7 @@ fn compared(program: &Path, options: &Options, kubeconfig: &Path) -> Command {
         ("--order", options.order),
         ("--first", options.first),
         ("--controllers", options.controllers),
+        ("--sweep", options.sweep),
     ];
     for (name, is_given) in given {
         if is_given {

@@ -33,7 +33,7 @@ static TIME: LazyLock<Regex> =
 static ADDRESS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\b10\.\d+\.\d+\.\d+\b"));
 static REVISION: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r#"(resourceVersion[\\"': ]*)\d+|(Too large resource version: |current: |(?:precondition|record) \()\d+"#,
+        r#"(resourceVersion[\\"': ]*)\d+|(Too large resource version: |current: |in object meta: |(?:precondition|record) \()\d+"#,
     )
 });
 /// What a watch asked for, and what there was.
@@ -52,6 +52,8 @@ static STRUCTS: LazyLock<Regex> =
 static SUFFIX: LazyLock<Regex> = LazyLock::new(|| pattern(r"kube-api-access-[a-z0-9]{5}"));
 /// Tokens of accounts.
 static JWT: LazyLock<Regex> = LazyLock::new(|| pattern(r"eyJ[\w-]+\.[\w-]+\.[\w-]+"));
+/// Types of objects in expressions, which have a number by chance.
+static SELF_TYPE: LazyLock<Regex> = LazyLock::new(|| pattern(r"\bselfType\d+"));
 static GO_ADDRESS: LazyLock<Regex> = LazyLock::new(|| pattern(r"0x[0-9a-f]{6,}"));
 
 #[expect(clippy::expect_used, reason = "the patterns are constants, and a test compiles them")]
@@ -86,6 +88,7 @@ impl Tokens {
         let text = QUOTED.replace_all(&text, "Invalid value: <object>: ");
         let text = STRUCTS.replace_all(&text, "<difference>");
         let text = SUFFIX.replace_all(&text, "kube-api-access-<x>");
+        let text = SELF_TYPE.replace_all(&text, "<self>");
         GO_ADDRESS.replace_all(&text, "<pointer>").into_owned()
     }
 

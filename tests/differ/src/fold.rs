@@ -7,6 +7,7 @@ use regex::Regex;
 
 use crate::compare::Difference;
 use crate::conversation::Ask;
+use crate::hold::Sent;
 
 /// Differences that look alike.
 #[derive(Debug, Default)]
@@ -77,12 +78,25 @@ pub(crate) fn sort_of(ask: &Ask, difference: &Difference) -> String {
 
 /// The same for an object of a kind.
 pub(crate) fn sort_of_kind(kind: &str, difference: &Difference) -> String {
-    let shape =
-        |text: &str| VOLATILE.replace_all(&text.chars().take(160).collect::<String>(), "#").into_owned();
+    format!("{kind} {}", shape_of(difference))
+}
+
+/// How two answers differ, without indices, numbers and names.
+pub(crate) fn shape_of(difference: &Difference) -> String {
+    let shape = |text: &str| match text.split_once(' ') {
+        Some((status, _)) if difference.path == "status" && status.starts_with('2') => status.to_owned(),
+        _ => VOLATILE.replace_all(&text.chars().take(160).collect::<String>(), "#").into_owned(),
+    };
     format!(
-        "{kind} {} {} → {}",
+        "{} {} → {}",
         INDEX.replace_all(&difference.path, ""),
         shape(&difference.reference),
         shape(&difference.ours)
     )
+}
+
+/// A request as it was sent, for a person.
+pub(crate) fn text_of(sent: &Sent) -> String {
+    let body: String = sent.body.as_deref().unwrap_or_default().chars().take(1500).collect();
+    format!("{} {} {body}", sent.method, sent.path)
 }

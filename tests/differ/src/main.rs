@@ -9,6 +9,7 @@ mod compare;
 mod controllers;
 mod conversation;
 mod corpus;
+mod coverage;
 mod custom;
 mod edit;
 mod fold;
@@ -22,6 +23,7 @@ mod scenario;
 mod schema;
 mod shrink;
 mod side;
+mod sweep;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,7 +35,8 @@ use clap::Parser;
 use tokio::sync::Mutex;
 
 use crate::corpus::Corpus;
-use crate::fold::Findings;
+use crate::coverage::Coverage;
+use crate::fold::{Findings, text_of};
 use crate::make::Scope;
 use crate::mutate::Maker;
 use crate::schema::Served;
@@ -79,6 +82,12 @@ struct Options {
     /// Compare the controllers, by stories, instead of the API
     #[arg(long)]
     controllers: bool,
+    /// Try each place of each recorded object with ten values and more, dry, instead of conversations out of seeds
+    #[arg(long)]
+    sweep: bool,
+    /// Which share of the sweep's requests: the first of twenty is 1/20
+    #[arg(long, default_value = "1/1", value_parser = part, value_name = "K/N")]
+    part: (usize, usize),
     /// How many sorts of difference are shrunk
     #[arg(long, default_value_t = 20)]
     shrink: usize,
@@ -89,6 +98,13 @@ fn seeds(text: &str) -> Result<std::ops::Range<u64>, String> {
     let number = |text: &str| text.parse::<u64>().map_err(|error| format!("{text}: {error}"));
     let range = number(from)?..number(to)?;
     if range.is_empty() { Err(format!("{text} has no seed in it")) } else { Ok(range) }
+}
+
+fn part(text: &str) -> Result<(usize, usize), String> {
+    let (part, parts) = text.split_once('/').ok_or("give K/N")?;
+    let number = |text: &str| text.parse::<usize>().map_err(|error| format!("{text}: {error}"));
+    let (part, parts) = (number(part)?, number(parts)?);
+    if (1..=parts).contains(&part) { Ok((part, parts)) } else { Err(format!("there is no part {text}")) }
 }
 
 #[tokio::main]
@@ -104,6 +120,9 @@ async fn main() -> Result<()> {
     let served = Served::of(&pair.reference).await.context("asking the reference what it serves")?;
     let corpus = Corpus::read(&options.corpus)?;
     let scope = Scope { maker: Maker { served: &served, corpus: &corpus }, kinds: options.kinds.clone() };
+    if options.sweep {
+        return sweep::run(&options, &scope, &pair).await;
+    }
     if options.show {
         return show(&options, &scope, &pair).await;
     }
@@ -167,31 +186,6 @@ async fn show(options: &Options, scope: &Scope<'_>, pair: &Pair) -> Result<()> {
     Ok(())
 }
 
-/// What was spoken of.
-#[derive(Default)]
-struct Coverage {
-    held: usize,
-    differing: usize,
-    requests: std::collections::BTreeMap<String, usize>,
-    kinds: std::collections::BTreeMap<String, usize>,
-    statuses: std::collections::BTreeMap<u16, usize>,
-}
-
-impl Coverage {
-    fn print(&self) {
-        let line = |of: &mut dyn Iterator<Item = String>| of.collect::<Vec<_>>().join(", ");
-        println!(
-            "requests: {}",
-            line(&mut self.requests.iter().map(|(name, times)| format!("{name} {times}")))
-        );
-        println!("kinds: {}", line(&mut self.kinds.iter().map(|(name, times)| format!("{name} {times}"))));
-        println!(
-            "answers: {}",
-            line(&mut self.statuses.iter().map(|(status, times)| format!("{status} {times}")))
-        );
-    }
-}
-
 async fn compare_all(options: &Options, scope: &Scope<'_>, pair: &Pair) -> Result<(Findings, Coverage)> {
     let state = Arc::new(Mutex::new((Findings::default(), Coverage::default())));
     let next = AtomicU64::new(options.seeds.start);
@@ -211,22 +205,10 @@ async fn compare_all(options: &Options, scope: &Scope<'_>, pair: &Pair) -> Resul
                 Ok(outcome) => {
                     let mut state = state.lock().await;
                     let (findings, coverage) = &mut *state;
-                    coverage.held += 1;
-                    coverage.differing += usize::from(!outcome.differences.is_empty());
-                    for (ask, got) in conversation.asks.iter().zip(&outcome.reference) {
-                        *coverage.requests.entry(ask.what.clone()).or_default() += 1;
-                        *coverage.kinds.entry(ask.place.resource.kind.clone()).or_default() += 1;
-                        *coverage.statuses.entry(got.status).or_default() += 1;
-                    }
+                    coverage.count(&conversation, &outcome);
                     let told = if options.first { 1 } else { usize::MAX };
                     for (at, differences) in outcome.differences.iter().take(told) {
-                        let sent = &outcome.reference[*at].sent;
-                        let text = format!(
-                            "{} {} {}",
-                            sent.method,
-                            sent.path,
-                            sent.body.as_deref().unwrap_or_default().chars().take(1500).collect::<String>()
-                        );
+                        let text = text_of(&outcome.reference[*at].sent);
                         for difference in differences.iter().take(if options.first { 1 } else { 3 }) {
                             findings.add(seed, *at, &conversation.asks[*at], &text, difference);
                         }
@@ -254,4 +236,17 @@ async fn compare_all(options: &Options, scope: &Scope<'_>, pair: &Pair) -> Resul
     }
     let Ok(state) = Arc::try_unwrap(state) else { bail!("a conversation is still being held") };
     Ok(state.into_inner())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_of_the_sweep_is_one_of_its_parts() {
+        assert_eq!(part("3/20"), Ok((3, 20)));
+        for wrong in ["0/3", "4/3", "1", "a/3", "1/0"] {
+            assert!(part(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -275,7 +275,7 @@ impl Maker<'_> {
 }
 
 /// Whether a value may be what a schema means, by its type and the names of its members.
-fn fits(schema: &Value, value: &Value) -> bool {
+pub(crate) fn fits(schema: &Value, value: &Value) -> bool {
     match (schema["type"].as_str(), value) {
         (Some("object"), Value::Object(members)) => match schema["properties"].as_object() {
             Some(properties) => members.iter().all(|(name, value)| {

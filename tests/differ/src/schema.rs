@@ -96,8 +96,12 @@ impl Served {
 
     /// The schema of a kind.
     pub(crate) fn schema(&self, resource: &Resource) -> Option<&Value> {
-        let key = (resource.group.clone(), resource.version.clone(), resource.kind.clone());
-        self.definitions.get(self.kinds.get(&key)?)
+        self.schema_of(&resource.group, &resource.version, &resource.kind)
+    }
+
+    /// The schema of a kind by its names.
+    pub(crate) fn schema_of(&self, group: &str, version: &str, kind: &str) -> Option<&Value> {
+        self.definitions.get(self.kinds.get(&(group.to_owned(), version.to_owned(), kind.to_owned()))?)
     }
 
     /// The schema that a reference leads to, or itself.

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 pub use text::canonical_text;
 
-/// An amount, exact to the nano unit. What is smaller is rounded away from zero; what is larger than a 64-bit number
-/// becomes the largest one, as in Kubernetes.
+/// An amount, exact to the nano unit. What is smaller is rounded away from zero. What is larger than a 64-bit number
+/// becomes the largest one, as in Kubernetes, but for decimal numbers of at most 18 digits: these have any power of ten.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity {
     nanos: i128,
@@ -26,6 +26,10 @@ enum Format {
 
 const UNIT: i128 = 1_000_000_000;
 const LARGEST: i128 = i64::MAX as i128 * UNIT;
+/// Where all amounts are alike here that Kubernetes still tells apart.
+const BEYOND: i128 = 10_i128.pow(38);
+/// How many digits a 64-bit number surely holds.
+const FEW_DIGITS: usize = 18;
 /// How many digits of a number matter: more are cut before the point (the amount is over the largest) and rounded
 /// behind it.
 const DIGITS: usize = 30;
@@ -166,7 +170,8 @@ impl std::fmt::Display for Quantity {
             let suffix = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"][power];
             return write!(f, "{mantissa}{suffix}");
         }
-        let (mantissa, power) = factor_out(self.nanos, 1000, 9);
+        let most = if self.format == Format::DecimalExponent { 12 } else { 9 };
+        let (mantissa, power) = factor_out(self.nanos, 1000, most);
         if self.format == Format::DecimalExponent {
             let exponent = 3 * i64::try_from(power).unwrap_or_default() - 9;
             return if exponent == 0 { write!(f, "{mantissa}") } else { write!(f, "{mantissa}e{exponent}") };
@@ -183,7 +188,11 @@ pub fn billionths(text: &str) -> Option<i128> {
 
 /// The canonical text of a JSON value that holds a quantity; nothing when it holds none.
 pub fn canonical(value: &Value) -> Option<String> {
-    Quantity::of(value).map(|quantity| quantity.to_string())
+    match value {
+        Value::String(text) => canonical_text(text).ok(),
+        Value::Number(number) => canonical_text(&number.to_string()).ok(),
+        _ => None,
+    }
 }
 
 /// Divides by `base` as often as that leaves no rest, at most `limit` times.
@@ -275,15 +284,16 @@ fn decimal_nanos(whole: &str, fraction: &str, power: i64) -> i128 {
     let shift = (power + 9).saturating_sub(behind);
     let length = i64::try_from(digits.len()).unwrap_or(i64::MAX);
     let magnitude = length.saturating_add(shift);
-    if magnitude > 29 {
-        return LARGEST;
+    let largest = if whole.len() + fraction.len() <= FEW_DIGITS { BEYOND } else { LARGEST };
+    if magnitude > 39 || (magnitude > 29 && largest == LARGEST) {
+        return largest;
     }
     if magnitude <= 0 {
         return 1;
     }
     if shift >= 0 {
         let amount: i128 = digits.parse().unwrap_or(LARGEST);
-        return amount.saturating_mul(10_i128.pow(u32::try_from(shift).unwrap_or_default())).min(LARGEST);
+        return amount.saturating_mul(10_i128.pow(u32::try_from(shift).unwrap_or_default())).min(largest);
     }
     let (kept, cut) = digits.split_at(usize::try_from(magnitude).unwrap_or(DIGITS).min(digits.len()));
     let amount: i128 = kept.parse().unwrap_or(LARGEST);
@@ -322,7 +332,10 @@ mod tests {
             ("0.0000000001", "1n"),
             ("5E", "5E"),
             ("99999999999999999999", "9223372036854775807"),
-            ("1e400", "9223372036854775807"),
+            ("1e20", "100e18"),
+            ("1e22", "10e21"),
+            ("1000E", "1000E"),
+            ("1000000000000000000E", "9223372036854775807"),
             ("9Ei", "9223372036854775807"),
             ("+5", "5"),
             (".5", "500m"),
@@ -346,7 +359,8 @@ mod tests {
             ("1n", 1),
             ("0.1n", 1),
             ("99999999999999999999E", LARGEST),
-            ("1e99", LARGEST),
+            ("1e20", 100_000_000_000 * ONE * ONE),
+            ("1e99", BEYOND),
         ] {
             assert_eq!(billionths(text), Some(value), "{text}");
         }

@@ -99,8 +99,11 @@ pub fn canonical(parent: &mut Value, key: &str) {
 pub fn canonical_map(parent: &mut Value, key: &str) {
     let Some(entries) = parent.get_mut(key).and_then(Value::as_object_mut) else { return };
     for (_, value) in entries.iter_mut() {
-        if let Some(quantity) = quantity::Quantity::of(value) {
-            *value = quantity.in_thousandths().to_string().into();
+        let Some(exact) = quantity::Quantity::of(value) else { continue };
+        let rounded = exact.in_thousandths();
+        let text = if rounded == exact { quantity::canonical(value) } else { Some(rounded.to_string()) };
+        if let Some(text) = text {
+            *value = text.into();
         }
     }
 }

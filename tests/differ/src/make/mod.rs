@@ -40,7 +40,7 @@ const DRY: &[&str] = &[
     "Node",
 ];
 /// What a server answers by itself or from elsewhere.
-const LEFT_OUT: &[&str] = &[
+pub(crate) const LEFT_OUT: &[&str] = &[
     "ComponentStatus",
     "Binding",
     "APIService",

@@ -1,0 +1,47 @@
+//! What was spoken of: how often what was asked, of which kinds, and how it was answered.
+
+use std::collections::BTreeMap;
+
+use crate::conversation::Conversation;
+use crate::shrink::Outcome;
+
+/// Counts of conversations, requests, kinds and statuses.
+#[derive(Debug, Default)]
+pub(crate) struct Coverage {
+    pub(crate) held: usize,
+    pub(crate) differing: usize,
+    requests: BTreeMap<String, usize>,
+    kinds: BTreeMap<String, usize>,
+    statuses: BTreeMap<u16, usize>,
+}
+
+impl Coverage {
+    /// Takes in a conversation.
+    pub(crate) fn count(&mut self, conversation: &Conversation, outcome: &Outcome) {
+        self.held += 1;
+        self.differing += usize::from(!outcome.differences.is_empty());
+        for (ask, got) in conversation.asks.iter().zip(&outcome.reference) {
+            *self.requests.entry(ask.what.clone()).or_default() += 1;
+            *self.kinds.entry(ask.place.resource.kind.clone()).or_default() += 1;
+            *self.statuses.entry(got.status).or_default() += 1;
+        }
+    }
+
+    /// How many requests were answered.
+    pub(crate) fn requests(&self) -> usize {
+        self.statuses.values().sum()
+    }
+
+    pub(crate) fn print(&self) {
+        let line = |of: &mut dyn Iterator<Item = String>| of.collect::<Vec<_>>().join(", ");
+        println!(
+            "requests: {}",
+            line(&mut self.requests.iter().map(|(name, times)| format!("{name} {times}")))
+        );
+        println!("kinds: {}", line(&mut self.kinds.iter().map(|(name, times)| format!("{name} {times}"))));
+        println!(
+            "answers: {}",
+            line(&mut self.statuses.iter().map(|(status, times)| format!("{status} {times}")))
+        );
+    }
+}
