@@ -41,6 +41,13 @@ pub(crate) const fn rules() -> Rules {
                 drop_configuration(new);
             }
         },
+        prepare_status: |new, old| {
+            if !At::root(old).dig(&["status", "config"]).is_set()
+                && let Some(status) = fill::present(new, "status")
+            {
+                fill::remove(status, "config");
+            }
+        },
         again: Again::Object,
         validate: |node| Errors::of(|errors| check(&At::root(node), errors)),
         validate_update: |new, old| Errors::of(|errors| check_change(&At::root(new), &At::root(old), errors)),

@@ -20,6 +20,8 @@ pub(super) fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
         check_pod(&new, errors);
         let annotations = ["metadata", "annotations"];
         annotations::check_update(&new.dig(&annotations), &old.dig(&annotations), errors);
+        // Once more, as in Kubernetes.
+        annotations::check(&new.dig(&annotations), &new.get("spec"), errors);
         let (spec, before) = (new.get("spec"), old.get("spec"));
         for list in ["containers", "initContainers"] {
             if spec.get(list).len() != before.get(list).len() {

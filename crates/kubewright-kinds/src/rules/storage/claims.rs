@@ -21,9 +21,15 @@ pub(crate) const fn rules() -> Rules {
         // The phase.
         lacks_defaults: |_| true,
         prepare_update: |new, old| drop_foreign_sources(new, Some(old)),
-        again: Again::Object,
+        again: Again::Metadata,
         validate: |claim| Errors::of(|errors| check_spec(&At::root(claim).get("spec"), errors)),
-        validate_update: |new, old| Errors::of(|errors| check_change(&At::root(new), &At::root(old), errors)),
+        validate_update: |new, old| {
+            Errors::of(|errors| {
+                let (new, old) = (At::root(new), At::root(old));
+                check_spec_of(&new.get("spec"), has_source_of_group(&old.get("spec")), errors);
+                check_change(&new, &old, errors);
+            })
+        },
         validate_status: |new, _| {
             Errors::of(|errors| {
                 check_status(&At::root(new).get("status"), errors);
@@ -150,6 +156,16 @@ fn check_resource(resource: &str, list: &At<'_>, errors: &mut Errors) {
 
 /// Checks the spec of a claim (`ValidatePersistentVolumeClaimSpec`).
 pub(crate) fn check_spec(spec: &At<'_>, errors: &mut Errors) {
+    check_spec_of(spec, false, errors);
+}
+
+/// Whether a spec names the group of a source: replacements may name any then, as old ones named what is none
+/// (`allowInvalidAPIGroupInDataSourceOrRef`).
+fn has_source_of_group(spec: &At<'_>) -> bool {
+    ["dataSource", "dataSourceRef"].iter().any(|source| spec.dig(&[source, "apiGroup"]).is_set())
+}
+
+fn check_spec_of(spec: &At<'_>, any_group: bool, errors: &mut Errors) {
     check_access_modes(&spec.get("accessModes"), "at least 1 access mode is required", errors);
     selector::check(&spec.get("selector"), errors);
     let size = spec.dig(&["resources", "requests", "storage"]);
@@ -163,10 +179,10 @@ pub(crate) fn check_spec(spec: &At<'_>, errors: &mut Errors) {
         errors.maybe_text(&spec.get(field), text::subdomain);
     }
     errors.maybe_one_of(&spec.get("volumeMode"), &VOLUME_MODES);
-    check_sources(spec, errors);
+    check_sources(spec, any_group, errors);
 }
 
-fn check_sources(spec: &At<'_>, errors: &mut Errors) {
+fn check_sources(spec: &At<'_>, any_group: bool, errors: &mut Errors) {
     let (old, new) = (spec.get("dataSource"), spec.get("dataSourceRef"));
     for source in [&old, &new].into_iter().filter(|source| source.is_set()) {
         let (group, kind) = (source.get("apiGroup"), source.get("kind"));
@@ -176,7 +192,9 @@ fn check_sources(spec: &At<'_>, errors: &mut Errors) {
             let detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
             errors.invalid_as(source, kind.text(), detail);
         }
-        errors.maybe_text(&group, text::subdomain);
+        if !any_group {
+            errors.maybe_text(&group, text::subdomain);
+        }
     }
     errors.maybe_text(&new.get("namespace"), text::label);
     if !old.is_set() || !new.is_set() {

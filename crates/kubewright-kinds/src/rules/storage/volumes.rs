@@ -3,7 +3,7 @@
 use kubewright_meta::FieldError;
 use serde_json::{Value, json};
 
-use super::super::at::At;
+use super::super::at::{At, same};
 use super::super::errors::Errors;
 use super::super::pods::{check_node_selector, volumes};
 use super::super::quantity::Quantity;
@@ -287,20 +287,18 @@ fn check_secret(secret: &At<'_>, errors: &mut Errors) {
 
 fn check_change(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
     // The secret for resizing may be added later.
-    let sources = |spec: &At<'_>, with_secret: bool| -> Vec<Value> {
-        SOURCES
-            .iter()
-            .map(|key| {
-                let mut source = spec.get(key).value.clone();
-                if !with_secret {
-                    fill::remove(&mut source, "controllerExpandSecretRef");
-                }
-                source
-            })
-            .collect()
+    let sources = |spec: &At<'_>, with_secret: bool| -> Value {
+        let source = |key: &&str| {
+            let mut source = spec.get(key).value.clone();
+            if !with_secret {
+                fill::remove(&mut source, "controllerExpandSecretRef");
+            }
+            source
+        };
+        SOURCES.iter().map(source).collect()
     };
     let had = old.dig(&["csi", "controllerExpandSecretRef"]).is_set();
-    if sources(new, had) != sources(old, had) {
+    if !same(&sources(new, had), &sources(old, had)) {
         let place = format!("{}.persistentvolumesource", new.path);
         let difference = structs::difference("core.PersistentVolumeSource", old.value, new.value);
         let detail = format!("spec.persistentvolumesource is immutable after creation\n{difference}");

@@ -223,3 +223,14 @@ fn quotas_are_checked() {
     let said = change_refused(quota, &of(quota), |quota| quota["spec"]["scopes"] = json!(["NotTerminating"]));
     assert_eq!(said, ["spec.scopes: Invalid value: [\"NotTerminating\"]: field is immutable"]);
 }
+
+#[test]
+fn a_status_of_a_node_has_a_configuration_where_it_had_one() {
+    let rules = super::rules(("", "v1", "nodes"));
+    let had = json!({"status": {"config": {"error": "e"}}});
+    for (old, kept) in [(json!({"status": {}}), false), (had.clone(), true)] {
+        let mut new = had.clone();
+        (rules.prepare_status)(&mut new, &old);
+        assert_eq!(new["status"].get("config").is_some(), kept, "{old}");
+    }
+}

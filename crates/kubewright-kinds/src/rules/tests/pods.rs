@@ -555,3 +555,17 @@ fn the_address_of_a_pod_and_the_first_of_its_addresses_are_one() {
         assert_eq!(pod["status"], kept);
     }
 }
+
+#[test]
+fn annotations_of_a_changed_pod_are_looked_at_twice() {
+    const PROFILE: &str = "container.seccomp.security.alpha.kubernetes.io/c";
+    let kind = ("", "v1", "pods");
+    let old = made(kind, &of(kind));
+    let new = with(&old, "/metadata/annotations", json!({PROFILE: "a"}));
+    let said = super::rules(kind).errors_on_update(&new, &old, true);
+    assert_eq!(
+        said.iter().filter(|error| error.to_string().contains("seccomp profile")).count(),
+        2,
+        "{said:?}"
+    );
+}

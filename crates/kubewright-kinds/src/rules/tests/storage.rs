@@ -183,3 +183,24 @@ fn classes_and_drivers_are_checked() {
         )],
     );
 }
+
+#[test]
+fn the_source_of_a_volume_is_the_same_with_a_list_without_entries() {
+    let volume = ("", "v1", "persistentvolumes");
+    let channel = with(&of(volume), "/spec/hostPath", json!(null));
+    let channel = with(&channel, "/spec/fc", json!({"targetWWNs": ["a"], "lun": 1}));
+    let said = |list| change_refused(volume, &channel, |volume| volume["spec"]["fc"]["wwids"] = list);
+    assert_eq!(said(json!([])), Vec::<String>::new());
+    assert_eq!(said(json!(["b"])).len(), 2, "{:?}", said(json!(["b"])));
+}
+
+#[test]
+fn the_group_of_a_source_is_checked_of_new_claims_and_of_those_that_had_none() {
+    let claim = ("", "v1", "persistentvolumeclaims");
+    let source = |group: &str| json!({"apiGroup": group, "kind": "Snapshot", "name": "s"});
+    let wrong = |said: Vec<String>| said.iter().any(|said| said.contains("apiGroup: Invalid value"));
+    let named = with(&of(claim), "/spec/dataSourceRef", source("example.com"));
+    assert!(wrong(super::refused(claim, &with(&named, "/spec/dataSourceRef/apiGroup", json!("A_b")))));
+    assert!(wrong(change_refused(claim, &of(claim), |claim| claim["spec"]["dataSourceRef"] = source("A_b"))));
+    assert!(!wrong(change_refused(claim, &named, |claim| claim["spec"]["dataSourceRef"] = source("A_b"))));
+}
