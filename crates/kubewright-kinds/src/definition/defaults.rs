@@ -9,7 +9,7 @@ use kubewright_schema::{prune, structural, validate as validation};
 use serde_json::{Value, json};
 
 use super::path::Path;
-use super::{fields, flag, part};
+use super::{fields, flag, items, part};
 use crate::rules::version;
 
 /// What is wrong with the defaults of a structural schema.
@@ -70,7 +70,7 @@ fn walk(schema: &Value, root: bool, place: Place<'_>, path: &Path<'_>, errors: &
             one(schema, default, resource, &at, errors);
         }
     }
-    if let Some(items) = part(schema, "items") {
+    if let Some(items) = items(schema) {
         let place = Place { steps: Steps::Element(&place.steps), ..place };
         walk(items, false, place, &path.child("items"), errors);
     }

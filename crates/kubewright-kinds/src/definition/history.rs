@@ -36,9 +36,13 @@ pub(super) fn stored_versions(definition: &Value, errors: &mut Vec<FieldError>) 
         errors.push(FieldError::invalid("status.storedVersions", Value::Null, detail));
         return;
     }
-    for version in versions(definition).filter(|version| flag(version, "storage")) {
+    // A name counts once: a second version of that name is not among those that are stored.
+    let mut left: Vec<&String> = stored.iter().collect();
+    for version in versions(definition) {
         let name = text(version, "name");
-        if !stored.iter().any(|stored| stored == name) {
+        if let Some(at) = left.iter().position(|stored| *stored == name) {
+            left.swap_remove(at);
+        } else if flag(version, "storage") {
             let detail = format!("must have the storage version {name}");
             errors.push(FieldError::invalid("status.storedVersions", stored.clone(), detail));
         }

@@ -144,6 +144,11 @@ fn part<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
     value.get(key).filter(|part| !part.is_null())
 }
 
+/// What a schema says of the items of lists. A list of such, without entries, says nothing.
+fn items(schema: &Value) -> Option<&Value> {
+    part(schema, "items").filter(|items| items.as_array().is_none_or(|all| !all.is_empty()))
+}
+
 fn fields<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = (&'a String, &'a Value)> {
     value.get(key).and_then(Value::as_object).into_iter().flatten()
 }

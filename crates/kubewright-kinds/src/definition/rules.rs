@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::cel::{self, Context, Total};
 use super::path::Path;
-use super::{fields, flag, list, part, text, texts};
+use super::{fields, flag, items, list, part, text, texts};
 
 /// What breaks the rules. `cel`: the schema is in order otherwise, so that its own rules can be looked at. `unchanged`: it is
 /// as it was.
@@ -70,7 +70,7 @@ impl Found {
         for (name, one) in fields(schema, "definitions") {
             self.part_of(one, inner, &path.child("definitions").key(name));
         }
-        match part(schema, "items") {
+        match items(schema) {
             Some(Value::Array(all)) => {
                 for (index, one) in all.iter().enumerate() {
                     self.part_of(one, inner, &path.child("items").index(index));
@@ -188,7 +188,7 @@ fn extensions(schema: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     if list_type == Some("map") {
         elements_of_a_map(schema, &keys, path, errors);
     }
-    if let (Some(list_type @ ("set" | "map")), Some(items)) = (list_type, part(schema, "items")) {
+    if let (Some(list_type @ ("set" | "map")), Some(items)) = (list_type, items(schema)) {
         keys_are_there(list_type, items, &keys, path, errors);
     }
 }
@@ -213,7 +213,7 @@ fn among(schema: &Value, key: &str, allowed: &[&str], path: &Path<'_>, errors: &
 }
 
 fn elements_of_a_set(schema: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    let Some(items) = part(schema, "items") else { return };
+    let Some(items) = items(schema) else { return };
     let list_type = part(items, "x-kubernetes-list-type");
     let wrong = match text(items, "type") {
         "array" if list_type.is_some_and(|kind| kind != "atomic") => "x-kubernetes-list-type",
@@ -233,7 +233,7 @@ fn elements_of_a_map(schema: &Value, keys: &[String], path: &Path<'_>, errors: &
     if keys.is_empty() {
         errors.push(FieldError::required(at, "must not be empty if x-kubernetes-list-type is map"));
     }
-    let Some(items) = part(schema, "items").filter(|items| items.is_object()) else {
+    let Some(items) = items(schema).filter(|items| items.is_object()) else {
         errors.push(FieldError::required(
             path.child("items"),
             "must have a schema if x-kubernetes-list-type is map",

@@ -48,7 +48,7 @@ fn is_no_structure(schema: &Value) -> bool {
     ["id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions"]
         .iter()
         .any(|key| part(schema, key).is_some())
-        || schema.get("items").is_some_and(Value::is_array)
+        || list(schema, "items").next().is_some()
         || schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(false))
 }
 

@@ -6,7 +6,7 @@ use kubewright_schema::pattern::Patterns;
 use serde_json::{Value, json};
 
 use super::path::Path;
-use super::{fields, flag, list, part, text};
+use super::{fields, flag, items, list, part, text};
 
 /// What makes a schema unstructural, sorted by message. `patterns`: those of its definition.
 pub(super) fn validate(schema: &Value, patterns: &mut Patterns, path: &Path<'_>) -> Vec<FieldError> {
@@ -33,7 +33,7 @@ fn invariants(
 ) {
     cost::step();
     let kind = text(schema, "type");
-    match part(schema, "items") {
+    match items(schema) {
         Some(items) => invariants(items, Level::Item, patterns, &path.child("items"), errors),
         None if kind == "array" => {
             errors.push(FieldError::required(path.child("items"), "must be specified"));
@@ -217,14 +217,18 @@ fn nested(
     ];
     cost::step();
     validations(schema, known, level, patterns, path, errors);
-    if let Some(items) = part(schema, "items") {
+    if let Some(items) = items(schema) {
         nested(items, Known::Nowhere, level, patterns, &path.child("items"), errors);
     }
     for (name, field) in fields(schema, "properties") {
         nested(field, Known::Nowhere, Level::Field, patterns, &path.child("properties").key(name), errors);
     }
-    let said =
-        |value: &&Value| !matches!(value, Value::Null | Value::Bool(false)) && value.as_str() != Some("");
+    let said = |value: &&Value| match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        _ => true,
+    };
     for (key, detail) in FORBIDDEN {
         if schema.get(key).filter(said).is_some() {
             errors.push(FieldError::forbidden(path.child(key), detail));
@@ -272,14 +276,8 @@ fn complete_nested(
         return;
     };
     complete(validating, Some(structure), path, mentioned, errors);
-    if let Some(items) = part(validating, "items") {
-        complete_nested(
-            items,
-            part(structure, "items"),
-            &path.child("items"),
-            &mentioned.child("items"),
-            errors,
-        );
+    if let Some(all) = items(validating) {
+        complete_nested(all, items(structure), &path.child("items"), &mentioned.child("items"), errors);
     }
     for (name, field) in fields(validating, "properties") {
         let said = structure.get("properties").and_then(|all| all.get(name));

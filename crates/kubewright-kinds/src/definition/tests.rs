@@ -185,6 +185,29 @@ fn exactly_one_version_is_stored_and_names_are_unique() {
 }
 
 #[test]
+fn a_version_that_is_there_twice_is_stored_once() {
+    let version = json!({"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}});
+    let twice = with(plain(), "/spec/versions", json!([version, version]));
+    let mut old = plain();
+    old["status"]["storedVersions"] = json!(["v1"]);
+    let found = complaints(twice, Some(&old));
+    assert!(found.iter().any(|found| found.contains("must have the storage version v1")), "{found:?}");
+}
+
+#[test]
+fn a_list_without_entries_says_nothing_in_a_schema() {
+    for part in [
+        json!({"type": "string", "items": []}),
+        json!({"type": "string", "not": {"x-kubernetes-validations": []}}),
+        json!({"type": "string", "allOf": [{"x-kubernetes-list-map-keys": []}]}),
+    ] {
+        let schema = json!({"type": "object", "properties": {"a": part}});
+        let definition = with(plain(), "/spec/versions/0/schema/openAPIV3Schema", schema);
+        assert_eq!(complaints(definition, None), Vec::<String>::new(), "{part}");
+    }
+}
+
+#[test]
 fn a_conversion_webhook_has_an_address_and_a_review() {
     let bare = with(plain(), "/spec/conversion", json!({"strategy": "Webhook"}));
     assert_eq!(
