@@ -53,7 +53,7 @@ pub(crate) const fn signing_requests() -> Rules {
         },
         author: set_requester,
         prepare_update: |new, old| fill::keep(new, old, "spec"),
-        name: NameRule::PathSegment,
+        name: NameRule::Any,
         again: Again::Object,
         status_again: true,
         validate: |request| Errors::of(|errors| check_request(&At::root(request), errors)),

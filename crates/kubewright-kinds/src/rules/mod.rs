@@ -299,7 +299,7 @@ impl Rules {
     pub fn errors_on_create(&self, object: &Value, namespaced: bool) -> Vec<FieldError> {
         let mut errors = self.errors_as_new(object, namespaced);
         // The generic part comes last. Alone it looks at what a long name is generated of.
-        if errors.is_empty() && self.name == NameRule::LongName {
+        if errors.is_empty() && matches!(self.name, NameRule::LongName | NameRule::Any) {
             errors.extend(metadata::validate(object, NameRule::PathSegment, namespaced));
         }
         errors

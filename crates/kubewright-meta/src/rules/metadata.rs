@@ -29,6 +29,8 @@ pub enum NameRule {
     Address,
     /// Anything that fits in one segment of a path: RBAC.
     PathSegment,
+    /// Anything at all, but for what no object may have: certificate requests.
+    Any,
     /// The signer that the spec names, and a DNS subdomain: trust bundles of the cluster ([`trust_bundle_name`]).
     TrustBundle,
 }
@@ -101,6 +103,7 @@ pub fn name_errors(name: &str, rule: NameRule, prefix: bool) -> Vec<String> {
     };
     match rule {
         NameRule::Subdomain => text::subdomain(&masked),
+        NameRule::Any => Vec::new(),
         NameRule::LongName if prefix => Vec::new(),
         NameRule::LongName => text::subdomain(name)
             .into_iter()

@@ -463,3 +463,13 @@ fn a_revision_keeps_its_data() {
         ],
     );
 }
+
+#[test]
+fn a_name_of_a_signing_request_is_told_once_that_no_object_may_have() {
+    let kind = ("certificates.k8s.io", "v1", "certificatesigningrequests");
+    let named = with(&of(kind), "/metadata", json!({"name": "a/b"}));
+    assert_eq!(refused(kind, &named), ["metadata.name: Invalid value: \"a/b\": may not contain '/'"]);
+    let old = made(kind, &of(kind));
+    let new = with(&old, "/metadata/generateName", json!("a/b"));
+    assert_eq!(rules(kind).errors_on_update(&new, &old, false).len(), 1);
+}
