@@ -352,8 +352,11 @@ impl Decoder {
 
 /// The whole number that a number is.
 fn whole(number: &Number) -> Option<i64> {
-    #[expect(clippy::cast_possible_truncation, reason = "it has no fraction")]
-    let of_float = || number.as_f64().filter(|float| float.fract() == 0.0).map(|float| float as i64);
+    // What is too great for 64 bits is the least number there: so processors of Go's amd64 convert.
+    const IN_64_BITS: std::ops::Range<f64> = -9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0;
+    #[expect(clippy::cast_possible_truncation, reason = "it has no fraction, and is in range")]
+    let cut = |float: f64| if IN_64_BITS.contains(&float) { float as i64 } else { i64::MIN };
+    let of_float = || number.as_f64().filter(|float| float.fract() == 0.0).map(cut);
     number.as_i64().or_else(of_float)
 }
 

@@ -246,3 +246,13 @@ fn fields_that_are_always_written_are_there() {
             {"type": "Ready", "status": "True", "lastProbeTime": null, "lastTransitionTime": null}]}})
     );
 }
+
+#[test]
+fn a_number_beyond_64_bits_becomes_the_least_one_where_an_object_is_converted() {
+    let whole = |text: &str| super::whole(&serde_json::from_str(text).expect("a number"));
+    assert_eq!(whole("9223372036854775808"), Some(i64::MIN));
+    assert_eq!(whole("1e30"), Some(i64::MIN));
+    assert_eq!(whole("-1e30"), Some(i64::MIN));
+    assert_eq!(whole("1e3"), Some(1000));
+    assert_eq!(whole("0.5"), None);
+}
