@@ -250,6 +250,29 @@ async fn unknown_fields_are_refused_warned_of_or_dropped_as_asked() {
     assert!(warned.expect(201).get("nope").is_none());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_body_of_another_version_is_read_as_that_before_it_is_refused() {
+    let api = Api::start().await;
+    let path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers";
+    let body = |spec: Value| {
+        let (version, kind) = ("autoscaling/v1", "HorizontalPodAutoscaler");
+        json!({"apiVersion": version, "kind": kind, "metadata": {"name": "a"}, "spec": spec})
+    };
+    let start = "HorizontalPodAutoscaler in version \"v1\" cannot be handled as a HorizontalPodAutoscaler: ";
+    let unknown = || body(json!({"targetCPUUtilizationPercentage": 1, "metrics": []}));
+    let strict = api.post(&format!("{path}?fieldValidation=Strict"), unknown()).await;
+    let strict = strict.refused(400, "BadRequest");
+    assert_eq!(strict, format!("{start}strict decoding error: unknown field \"spec.metrics\""));
+    let warned = api.post(path, unknown()).await;
+    assert_eq!(warned.headers["warning"], "299 - \"unknown field \\\"spec.metrics\\\"\"");
+    assert_eq!(
+        warned.refused(400, "BadRequest"),
+        "the API version in the data (autoscaling/v1) does not match the expected API version (autoscaling/v2)"
+    );
+    let wrong = api.post(path, body(json!({"maxReplicas": "many"}))).await.refused(400, "BadRequest");
+    assert!(wrong.starts_with(&format!("{start}json: cannot unmarshal string")), "{wrong}");
+}
+
 /// Status, reason and message of the condition `Dangling` of a flow schema.
 async fn dangling(api: &Api, name: &str) -> Value {
     let schema = api.get(&format!("{FLOWS}/flowschemas/{name}")).await.expect(200);

@@ -4,6 +4,7 @@ mod admission;
 mod devices;
 mod reset;
 
+use http::Method;
 use kubewright_identity::authn::User;
 use serde_json::{Value, json};
 
@@ -272,4 +273,27 @@ async fn a_creation_with_a_version_is_refused_where_it_would_be_stored() {
     let refused = api.post(MAPS, map("a")).await.expect(500);
     assert_eq!(refused["message"], "resourceVersion should not be set on objects to be created");
     api.post(MAPS, map("A")).await.expect(422);
+}
+
+#[tokio::test(start_paused = true)]
+async fn fields_of_a_custom_object_are_told_before_that_its_version_is_another_one() {
+    let api = with_things(json!({})).await;
+    let thing = |api_version: &str| json!({"apiVersion": api_version, "kind": "Thing", "metadata": {"name": "b"}, "no": 1});
+    let strict = format!("{THINGS}?fieldValidation=Strict");
+    let told = api.post(&strict, thing("example.com/v9")).await.refused(400, "BadRequest");
+    let start = "Thing in version \"v9\" cannot be handled as a Thing: strict decoding error: ";
+    assert_eq!(told, format!("{start}unknown field \"no\""));
+    let mut none = thing("");
+    none["metadata"]["no"] = 1.into();
+    assert_eq!(
+        api.post(&strict, none).await.refused(400, "BadRequest"),
+        "Object 'apiVersion' is missing in 'object has no apiVersion field'"
+    );
+    let kindless = json!({"apiVersion": "example.com/v1", "metadata": {"name": "b"}});
+    let told =
+        api.post(&format!("{THINGS}?fieldValidation=Ignore"), kindless).await.refused(400, "BadRequest");
+    assert!(
+        told.starts_with("Thing in version \"v1\" cannot be handled as a Thing: Object 'Kind'"),
+        "{told}"
+    );
 }

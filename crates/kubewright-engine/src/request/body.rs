@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kubewright_codec::body::{Decoded, Origin};
-use kubewright_kinds::definition::{self, Versions};
+use kubewright_kinds::definition;
 use kubewright_kinds::{Kind, Role, encode};
 use kubewright_meta::{ApiError, FieldError, object};
 use kubewright_schema::Encoding;
@@ -11,7 +11,8 @@ use kubewright_schema::fields::printed;
 use kubewright_schema::patch::Change;
 use serde_json::Value;
 
-use super::type_of_body;
+use super::said;
+use super::type_of_body::{self, Wanted};
 
 /// What becomes of fields that the kind does not have, and of members that stand twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,35 +42,22 @@ pub(crate) fn object_of(
     }
     if let Some(custom) = &kind.custom {
         if let Err(error) = type_of_body::check_custom(kind, &value, origin.text()) {
-            if validation == FieldValidation::Warn {
-                warnings.extend(unknown_in_own_version(kind, &custom.versions, value, &origin));
-            }
-            return Err(error);
+            return Err(said::refuse_custom(
+                kind,
+                &custom.versions,
+                error,
+                (value, &origin),
+                validation,
+                warnings,
+            ));
         }
-    } else {
-        type_of_body::check(kind, &value).map_err(|mismatch| mismatch.refuse(&kind.kind, origin.text()))?;
+    } else if let Err(mismatch) = type_of_body::check(kind, &value) {
+        return Err(said::refuse(&Wanted::of(kind), &mismatch, (&value, &origin), validation, warnings));
     }
     fit(kind, &mut value, (&origin, false), validation, warnings)
-        .map_err(|reason| cannot_be_handled(kind, &reason))?;
+        .map_err(|reason| said::cannot_be_handled(&kind.kind, &kind.version, &kind.kind, &reason))?;
     warnings.extend(single_owners(&mut value, ""));
     Ok(value)
-}
-
-/// What is told of unknown fields of a custom object that says to be of another version than it is sent to.
-fn unknown_in_own_version(
-    kind: &Kind,
-    versions: &Versions,
-    mut value: Value,
-    origin: &Origin,
-) -> Vec<String> {
-    let api_version = value["apiVersion"].as_str().unwrap_or_default().to_owned();
-    let schema = match api_version.split_once('/') {
-        Some((group, version)) if group == kind.group && version != kind.version => versions.schema(version),
-        _ => None,
-    };
-    let unknown =
-        schema.filter(|_| value["kind"] == *kind.kind).and_then(|schema| schema.decode(&mut value).ok());
-    origin.complaints(&unknown.unwrap_or_default(), true)
 }
 
 /// A review of `kind`, which is answered and not stored, from a body: as for an object, and without texts that say nothing,
@@ -196,10 +184,20 @@ fn fit_with(
     let schema = kind.schema();
     unknown.extend(if converts { schema.convert(value)? } else { schema.decode(value)? });
     object::meta_mut(value);
-    let custom = kind.custom.is_some();
+    complain(origin, &unknown, kind.custom.is_some(), validation, warnings)
+}
+
+/// Refuses, or warns of, fields that are unknown and those that stand twice.
+pub(super) fn complain(
+    origin: &Origin,
+    unknown: &[String],
+    custom: bool,
+    validation: FieldValidation,
+    warnings: &mut Vec<String>,
+) -> Result<(), String> {
     match validation {
-        FieldValidation::Strict => origin.strict_error(&unknown, custom).map_or(Ok(()), Err)?,
-        FieldValidation::Warn => warnings.extend(origin.complaints(&unknown, custom)),
+        FieldValidation::Strict => return origin.strict_error(unknown, custom).map_or(Ok(()), Err),
+        FieldValidation::Warn => warnings.extend(origin.complaints(unknown, custom)),
         FieldValidation::Ignore => {}
     }
     Ok(())
@@ -248,12 +246,4 @@ fn by_rules(kind: &Kind, value: &mut Value) {
     if kind.behaviour.role == Role::Definition {
         definition::default(value);
     }
-}
-
-/// `<Kind> in version "<v>" cannot be handled as a <Kind>: …`.
-fn cannot_be_handled(kind: &Kind, reason: &str) -> ApiError {
-    ApiError::bad_request(format!(
-        "{} in version {:?} cannot be handled as a {}: {reason}",
-        kind.kind, kind.version, kind.kind
-    ))
 }

@@ -6,6 +6,7 @@ mod list_options;
 mod options;
 pub(crate) mod part;
 pub(crate) mod place;
+mod said;
 pub(crate) mod type_of_body;
 
 use std::sync::Arc;

@@ -8,8 +8,10 @@ use kubewright_schema::{Encoding, Schema};
 use kubewright_spec::Version;
 use serde_json::Value;
 
+use super::body::complain;
 use super::place::place;
-use super::type_of_body::{self, BUILT_IN, Wanted};
+use super::said;
+use super::type_of_body::{self, Mismatch, Wanted};
 use super::{Call, FieldValidation};
 
 /// What is said of a body that is no Scale, for the scale of a custom resource.
@@ -29,13 +31,15 @@ pub fn part_of(
 ) -> Result<Value, ApiError> {
     let Decoded { mut value, origin } = decoded;
     let Some((group, version, kind)) = subresource.body_kind() else { return Ok(value) };
-    check_type(&value, &Wanted::of_most(group, version, kind)).map_err(|error| match subresource {
-        Subresource::CustomScale(_) if value.is_object() => ApiError::bad_request(NO_SCALE),
-        _ => error,
-    })?;
-    let wrong = |why: String| {
-        ApiError::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"))
-    };
+    let wanted = Wanted::of_most(group, version, kind);
+    check_is_object(&value, kind)?;
+    if let Some(mismatch) = mismatch(&value, &wanted) {
+        return Err(match subresource {
+            Subresource::CustomScale(_) => ApiError::bad_request(NO_SCALE),
+            _ => said::refuse(&wanted, &mismatch, (&value, &origin), validation, warnings),
+        });
+    }
+    let wrong = |why: String| said::cannot_be_handled(kind, version, kind, &why);
     let unknown = match schema(call.kind.kubernetes(), subresource) {
         Some(schema) => {
             let unknown = schema.decode(&mut value).map_err(wrong)?;
@@ -44,13 +48,7 @@ pub fn part_of(
         }
         None => Vec::new(),
     };
-    match validation {
-        FieldValidation::Strict => {
-            origin.strict_error(&unknown, false).map_or(Ok(()), |why| Err(wrong(why)))?;
-        }
-        FieldValidation::Warn => warnings.extend(origin.complaints(&unknown, false)),
-        FieldValidation::Ignore => {}
-    }
+    complain(&origin, &unknown, false, validation, warnings).map_err(wrong)?;
     value["kind"] = kind.into();
     value["apiVersion"] = if group.is_empty() { version.into() } else { format!("{group}/{version}").into() };
     // Each subresource has its own words for a wrong name.
@@ -70,32 +68,26 @@ pub(crate) fn retype(
     schema(kubernetes, subresource).map_or(Ok(()), |schema| schema.decode(value).map(drop))
 }
 
-/// 400 for a body that says to be something else.
-fn check_type(value: &Value, wanted: &Wanted<'_>) -> Result<(), ApiError> {
-    if !value.is_object() {
-        return Err(ApiError::bad_request(format!(
-            "the object provided is unrecognized (must be of type {}): couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value",
-            wanted.kind,
-            type_name(value)
-        )));
-    }
-    let kind = value["kind"].as_str().unwrap_or_default();
-    let api_version = value["apiVersion"].as_str().unwrap_or_default();
-    // The only one that is taken in two versions (`EvictionREST.AcceptsGroupVersion`).
-    if wanted.kind == "Eviction" && matches!(kind, "" | "Eviction") && api_version == "policy/v1beta1" {
+/// 400 for a body that cannot say what it is.
+fn check_is_object(value: &Value, wanted: &str) -> Result<(), ApiError> {
+    if value.is_object() {
         return Ok(());
     }
-    let Err(mismatch) = type_of_body::check_as(wanted, value) else { return Ok(()) };
-    // It is read as what it says to be, first.
-    let (given_group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    let mut said = BUILT_IN.in_version(given_group, version).filter(|one| one.kind == kind);
-    if let Some(Err(why)) = said.next().map(|one| one.schema().decode(&mut value.clone())) {
-        return Err(ApiError::bad_request(format!(
-            "{kind} in version {version:?} cannot be handled as a {}: {why}",
-            wanted.kind
-        )));
+    Err(ApiError::bad_request(format!(
+        "the object provided is unrecognized (must be of type {wanted}): couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value",
+        type_name(value)
+    )))
+}
+
+/// What else a body says to be.
+fn mismatch(value: &Value, wanted: &Wanted<'_>) -> Option<Mismatch> {
+    let text = |field: &str| value[field].as_str().unwrap_or_default();
+    // The only one that is taken in two versions (`EvictionREST.AcceptsGroupVersion`).
+    let older = wanted.kind == "Eviction" && matches!(text("kind"), "" | "Eviction");
+    if older && text("apiVersion") == "policy/v1beta1" {
+        return None;
     }
-    Err(mismatch.refuse(wanted.kind, value.to_string().as_bytes()))
+    type_of_body::check_as(wanted, value).err()
 }
 
 fn schema(version: Version, subresource: &Subresource) -> Option<Schema> {

@@ -34,6 +34,9 @@ const UNVERSIONED: [&str; 5] = ["APIGroup", "APIGroupList", "APIResourceList", "
 /// (the `register.go` of `k8s.io/api` v0.36); their lists are known as well.
 const UNSERVED: &str = include_str!("unserved_types.txt");
 
+/// What is said of an object that has no version where one is asked for.
+pub(super) const NO_VERSION: &str = "Object 'apiVersion' is missing in 'object has no apiVersion field'";
+
 /// The built-in kinds of the newest version.
 pub(super) static BUILT_IN: LazyLock<Kinds> = LazyLock::new(Kinds::built_in);
 
@@ -62,7 +65,8 @@ impl<'a> Wanted<'a> {
         Self { group, version, kind, server: None }
     }
 
-    fn of(kind: &'a Kind) -> Self {
+    /// The type of a kind.
+    pub(crate) fn of(kind: &'a Kind) -> Self {
         let server = server_of(kind.behaviour.role);
         Self { group: &kind.group, version: &kind.version, kind: &kind.kind, server }
     }
@@ -141,9 +145,14 @@ fn read_custom(object: &Value, shown: impl FnOnce() -> String) -> Result<(), Str
         return Err(format!("unexpected GroupVersion string: {api_version}"));
     }
     match object["kind"].as_str() {
-        None | Some("") => Err(format!("Object 'Kind' is missing in '{}'", shown())),
+        None | Some("") => Err(missing_kind(&shown())),
         Some(_) => Ok(()),
     }
+}
+
+/// What is said of an object without a kind.
+pub(super) fn missing_kind(shown: &str) -> String {
+    format!("Object 'Kind' is missing in '{shown}'")
 }
 
 /// What a custom object says to be is a rule like any other: a 422
@@ -173,6 +182,9 @@ pub(crate) fn of_custom(kind: &Kind, object: &Value) -> Result<(), ApiError> {
 /// the kind's server converts (`k8s.io/apimachinery/pkg/runtime/serializer/json`, `Interpret`, and what follows).
 pub(crate) fn read(kind: &Kind, object: &Value) -> Result<(), String> {
     texts(object)?;
+    if kind.custom.is_none() && has_no_version(object) {
+        return check_internal(kind, object["kind"].as_str().unwrap_or_default());
+    }
     if kind.custom.is_none() {
         return check(kind, object).map_err(|mismatch| mismatch.reason().to_owned());
     }
@@ -183,6 +195,38 @@ pub(crate) fn read(kind: &Kind, object: &Value) -> Result<(), String> {
         }
         _ => Ok(()),
     }
+}
+
+/// Compares the kind that an object without a version says to have with its own: it is sought among the internal types of the group.
+fn check_internal(kind: &Kind, given: &str) -> Result<(), String> {
+    if given.is_empty() || given == kind.kind {
+        return Ok(());
+    }
+    let group = kind.group.as_str();
+    let server = server_of(kind.behaviour.role);
+    let is_of_group = |known: &str| known.split_once('/').map_or("", |(group, _)| group) == group;
+    let item = given.strip_suffix("List").unwrap_or(given);
+    let mut served =
+        BUILT_IN.iter().filter(|one| one.group == group && server_of(one.behaviour.role) == server);
+    let mut unserved = UNSERVED.lines().map(str::split_whitespace);
+    let is_internal = served.any(|one| one.kind == given || one.list_kind == given)
+        || server.is_none()
+            && (group.is_empty() && IN_CORE.contains(&given)
+                || unserved.any(|mut words| {
+                    words.next().is_some_and(is_of_group) && words.any(|one| one == given || one == item)
+                }));
+    let package = internal_package(group, &kind.kind);
+    let (of, name) = match given {
+        "WatchEvent" => ("v1", "InternalEvent"),
+        given if UNVERSIONED.contains(&given) => ("v1", given),
+        given if is_internal => (internal_package(group, given), given),
+        _ => {
+            return Err(format!(
+                "no kind {given:?} is registered for the internal version of group {group:?} in scheme \"pkg/runtime/scheme.go:111\""
+            ));
+        }
+    };
+    Err(format!("converting ({of}.{name}) to ({package}.{}): unknown conversion", kind.kind))
 }
 
 /// Whether what an object says to be is said in texts.
@@ -224,7 +268,7 @@ pub(crate) fn as_internal(kind: &Kind, object: &mut Value) -> Vec<String> {
 /// What a patched custom object says to be: it may not say nothing.
 pub(crate) fn of_patched_custom(kind: &Kind, object: &Value) -> Result<(), ApiError> {
     if has_no_version(object) {
-        return Err(ApiError::internal("Object 'apiVersion' is missing in 'object has no apiVersion field'"));
+        return Err(ApiError::internal(NO_VERSION));
     }
     of_custom(kind, object)
 }
@@ -265,6 +309,14 @@ pub(crate) fn check_as(wanted: &Wanted<'_>, object: &Value) -> Result<(), Mismat
     let why =
         format!("converting ({version}.{}) to ({package}.{}): unknown conversion", given.kind, wanted.kind);
     other(true, why)
+}
+
+/// The built-in kind that an object says to be, in its version, where what it leaves out is that of the place.
+pub(super) fn said<'a>(wanted: &Wanted<'a>, object: &'a Value) -> Option<&'a Kind> {
+    let api_version = object["apiVersion"].as_str().unwrap_or_default();
+    let given = Given::read(wanted, api_version, object["kind"].as_str().unwrap_or_default()).ok()?;
+    let mut kinds = BUILT_IN.in_version(given.group, given.version);
+    kinds.find(|kind| kind.kind == given.kind).map(|kind| &**kind)
 }
 
 /// Why options of a deletion are of another kind: they are of every group, and of none in particular.
@@ -403,6 +455,22 @@ mod tests {
         assert!(has_no_version(&object) && read(kind, &object).is_ok());
         assert_eq!(as_internal(kind, &mut object), ["data", "metadata"]);
         assert_eq!(object, json!({"metadata": {"labels": {"x": "y"}}}));
+        for (given, why) in [
+            (
+                "v1",
+                "no kind \"v1\" is registered for the internal version of group \"\" in scheme \"pkg/runtime/scheme.go:111\"",
+            ),
+            (
+                "Lease",
+                "no kind \"Lease\" is registered for the internal version of group \"\" in scheme \"pkg/runtime/scheme.go:111\"",
+            ),
+            ("SecretList", "converting (core.SecretList) to (core.ConfigMap): unknown conversion"),
+            ("PodExecOptions", "converting (core.PodExecOptions) to (core.ConfigMap): unknown conversion"),
+            ("Status", "converting (v1.Status) to (core.ConfigMap): unknown conversion"),
+            ("WatchEvent", "converting (v1.InternalEvent) to (core.ConfigMap): unknown conversion"),
+        ] {
+            assert_eq!(read(kind, &json!({"kind": given})), Err(why.to_owned()));
+        }
         let wrong = read(kind, &json!({"apiVersion": {}, "kind": 5})).expect_err("no texts");
         assert_eq!(
             wrong,
