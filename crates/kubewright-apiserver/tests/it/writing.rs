@@ -297,3 +297,21 @@ async fn fields_of_a_custom_object_are_told_before_that_its_version_is_another_o
         "{told}"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn where_an_object_says_to_be_is_compared_before_its_name() {
+    let api = Api::start().await;
+    let elsewhere = json!({"name": "b", "namespace": "other"});
+    let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": elsewhere}).to_string();
+    let apply = [("content-type", "application/apply-patch+yaml")];
+    let applied = api.send(Method::PATCH, &format!("{MAPS}/a?fieldManager=m"), &apply, config).await;
+    let told = "the namespace of the provided object does not match the namespace sent on the request";
+    assert_eq!(applied.refused(400, "BadRequest"), told);
+    let sets = "/apis/apps/v1/namespaces/default/replicasets";
+    let template =
+        json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let spec = json!({"selector": {"matchLabels": {"a": "b"}}, "template": template});
+    api.post(sets, json!({"metadata": {"name": "a"}, "spec": spec})).await.expect(201);
+    let scaled = api.patch(&format!("{sets}/a/scale"), "merge", json!({"metadata": elsewhere})).await;
+    assert_eq!(scaled.refused(400, "BadRequest"), told);
+}

@@ -127,8 +127,8 @@ async fn create_of_config(
         );
         return Err(ApiError::conflict(call.kind, call.name, &why));
     }
-    check_name(call, object::name(&config.value))?;
-    place(call, &mut draft)?;
+    place_in_namespace(call, &mut draft)?;
+    check_name(call, object::name(&draft))?;
     definitions::may_come(call.kind, call.name)?;
     body::default_applied(call.kind, &mut draft);
     let new = New { object: draft, applied: Some(config) };

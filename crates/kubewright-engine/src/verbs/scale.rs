@@ -135,8 +135,8 @@ impl View for ScaleWrite<'_> {
             Step::Replace(scale) => scale.clone(),
             Step::Change(change) => {
                 let mut next = patched(&SCALE, change, &live, self.options.validation, warnings)?;
-                check_name(self.call, object::name(&next))?;
                 place_in_namespace(self.call, &mut next)?;
+                check_name(self.call, object::name(&next))?;
                 next
             }
             Step::Apply(config) => return write.apply(Some(&live), &config.value, self.options.force),
