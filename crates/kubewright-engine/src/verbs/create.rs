@@ -234,7 +234,7 @@ async fn create_object(
         object::as_map(&mut object).remove("status");
     }
     let leaves_unread = applied.is_some_and(|config| ownership::leaves_unread(kind, config));
-    let lacks = leaves_unread || (kind.rules.lacks_defaults)(&object);
+    let lacks = leaves_unread || kind.rules.within(|| (kind.rules.lacks_defaults)(&object));
     kind.rules.prepare_create(&mut object);
     stamp(engine, kind, &mut object, None);
     (kind.rules.author)(&mut object, call.user);

@@ -27,15 +27,20 @@ pub fn pod(object: &mut Value) {
             }
         });
     }
-    if !version::has_feature(FIX_DEFAULTING) {
-        whole::default(object);
-    }
+    whole_where_read(object);
     let Some(spec) = fill::present(object, "spec") else { return };
     fill::absent(spec, "enableServiceLinks", true);
     if spec.get("hostNetwork") == Some(&Value::Bool(true)) {
         for key in ["containers", "initContainers"] {
             fill::each(spec, key, |container| fill::each(container, "ports", host_port));
         }
+    }
+}
+
+/// What a pod as a whole asks for is filled in as often as it is read, up to v1.36.
+pub(super) fn whole_where_read(pod: &mut Value) {
+    if !version::has_feature(FIX_DEFAULTING) {
+        whole::default(pod);
     }
 }
 

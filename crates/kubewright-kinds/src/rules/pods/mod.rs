@@ -97,6 +97,15 @@ pub const fn rules() -> Rules {
             }
             let status = defaults::status(pod);
             fill::set(pod, "status", status);
+            // Admission may have given to containers what the pod as a whole asks for whenever it is read.
+            defaults::whole_where_read(pod);
+        },
+        lacks_defaults: |pod| {
+            pod["spec"]["resources"].is_object() && {
+                let mut read = pod.clone();
+                defaults::whole_where_read(&mut read);
+                read != *pod
+            }
         },
         prepare_update: |new, old| {
             // Who does not know the field did not want to remove it.

@@ -1,6 +1,9 @@
+use kubewright_engine::Settings;
+use kubewright_spec::Version;
 use serde_json::{Value, json};
 
 use super::{NAMESPACE, PODS, pod, started};
+use crate::support::Api;
 
 const CLASSES: &str = "/apis/scheduling.k8s.io/v1/priorityclasses";
 const RUNTIMES: &str = "/apis/node.k8s.io/v1/runtimeclasses";
@@ -102,4 +105,23 @@ async fn a_namespace_says_how_careful_its_pods_have_to_be() {
     );
     let labels = json!({"metadata": {"labels": {"a": "b"}}});
     api.patch(&format!("{PODS}/old"), "merge", labels).await.expect(200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn up_to_v1_36_a_pod_that_asks_as_a_whole_asks_for_what_limits_give_to_its_containers() {
+    let api = Api::start_with(Settings { kubernetes: Version::V1_36, ..Settings::default() }).await;
+    let account = json!({"metadata": {"name": "default"}});
+    api.post(&format!("{NAMESPACE}/serviceaccounts"), account).await.expect(201);
+    let range = json!({"metadata": {"name": "r"}, "spec": {"limits": [{"type": "Container", "default": {"memory": "10Mi"}}]}});
+    api.post(&format!("{NAMESPACE}/limitranges"), range).await.expect(201);
+    let mut limited = pod("a", &json!({}));
+    limited["spec"]["resources"] = json!({"limits": {"cpu": "1"}});
+    let made = api.post(PODS, limited).await.expect(201);
+    assert_eq!(made["spec"]["resources"]["requests"], json!({"cpu": "1", "memory": "10Mi"}));
+    // Less is stored than is read.
+    let version = |pod: &Value| pod["metadata"]["resourceVersion"].clone();
+    let nothing = || api.patch("/api/v1/namespaces/default/pods/a", "merge", json!({}));
+    let once = nothing().await.expect(200);
+    assert_ne!(version(&made), version(&once));
+    assert_eq!(version(&once), version(&nothing().await.expect(200)));
 }
