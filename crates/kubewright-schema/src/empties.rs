@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use kubewright_meta::cost;
 use serde_json::Value;
 
-use super::node::{Additional, Coding, Node};
+use super::node::{Additional, Coding, ListType, Node};
 
 /// What becomes of lists and maps without entries when an object of a built-in type is decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,9 @@ pub enum Encoding {
     Json,
     /// As protobuf, which knows no list without entries: it is read back as none.
     Protobuf,
+    /// Not yet: as JSON, but lists that are one value have all that stands in them. Owners of fields are told of it, as Go compares such
+    /// lists as they are in memory (`sigs.k8s.io/structured-merge-diff/v6/value`, `listReflect.EqualsUsing`).
+    Owned,
 }
 
 impl Encoding {
@@ -57,44 +60,54 @@ impl Encoding {
                 });
             }
             Value::Array(items) => {
-                if let Some(item) = &node.items {
+                if let Some(item) = self.items(node) {
                     items.iter_mut().for_each(|value| self.leave_out(item, value));
                 }
             }
             _ => {}
         }
     }
-}
 
-/// The value as JSON writes it.
-pub(crate) fn as_json<'v>(node: &Node, value: &'v Value) -> Cow<'v, Value> {
-    if !has_empties(node, value) {
-        return Cow::Borrowed(value);
-    }
-    let mut written = value.clone();
-    Encoding::Json.leave_out(node, &mut written);
-    Cow::Owned(written)
-}
-
-/// Whether JSON leaves something out.
-fn has_empties(node: &Node, value: &Value) -> bool {
-    cost::step();
-    let node = node.target();
-    match value {
-        Value::Object(members) => match (&node.additional, node.coding, &node.items) {
-            (Additional::Of(values), ..) => members.values().any(|value| has_empties(values, value)),
-            (_, Coding::SchemaOr(_), Some(schema)) => has_empties(schema, value),
-            _ => members.iter().any(|(name, value)| {
-                let field = node.properties.get(name.as_str());
-                field.is_some_and(|field| {
-                    if is_empty(field, value) { !is_shown(node, name) } else { has_empties(field, value) }
-                })
-            }),
-        },
-        Value::Array(items) => {
-            node.items.as_ref().is_some_and(|item| items.iter().any(|value| has_empties(item, value)))
+    /// The value as it is written.
+    pub(crate) fn written<'v>(self, node: &Node, value: &'v Value) -> Cow<'v, Value> {
+        if !self.leaves_out(node, value) {
+            return Cow::Borrowed(value);
         }
-        _ => false,
+        let mut written = value.clone();
+        self.leave_out(node, &mut written);
+        Cow::Owned(written)
+    }
+
+    /// Whether anything is left out.
+    fn leaves_out(self, node: &Node, value: &Value) -> bool {
+        cost::step();
+        let node = node.target();
+        match value {
+            Value::Object(members) => match (&node.additional, node.coding, &node.items) {
+                (Additional::Of(values), ..) => members.values().any(|value| self.leaves_out(values, value)),
+                (_, Coding::SchemaOr(_), Some(schema)) => self.leaves_out(schema, value),
+                _ => members.iter().any(|(name, value)| {
+                    let field = node.properties.get(name.as_str());
+                    field.is_some_and(|field| {
+                        if is_empty(field, value) {
+                            !is_shown(node, name)
+                        } else {
+                            self.leaves_out(field, value)
+                        }
+                    })
+                }),
+            },
+            Value::Array(items) => {
+                self.items(node).is_some_and(|item| items.iter().any(|value| self.leaves_out(item, value)))
+            }
+            _ => false,
+        }
+    }
+
+    /// What the items of a list are, where anything is left out of them.
+    fn items(self, list: &Node) -> Option<&Node> {
+        let enters = self != Self::Owned || list.list_type() == Some(ListType::Map);
+        list.items.as_deref().filter(|_| enters)
     }
 }
 
@@ -144,6 +157,24 @@ mod tests {
     fn an_empty_struct_is_no_empty_map() {
         let pod = json!({"metadata": {}, "status": {}, "spec": {"containers": [], "volumes": [{"name": "a", "emptyDir": {}}]}});
         assert_eq!(written("core.v1.Pod", Encoding::Json, &pod), pod);
+    }
+
+    #[test]
+    fn owners_are_told_what_stands_in_a_list_that_is_one_value() {
+        let exists = json!([{"key": "a", "operator": "Exists", "values": []}]);
+        let selector = json!({"matchExpressions": exists, "matchLabels": {}});
+        let set = json!({"metadata": {"finalizers": []}, "spec": {"selector": selector, "template": {}}});
+        let told = written("apps.v1.ReplicaSet", Encoding::Owned, &set);
+        assert_eq!(told["spec"]["selector"], json!({"matchExpressions": exists}));
+        assert_eq!(told["metadata"], json!({}));
+        let ports = json!([{"name": "c", "ports": [], "args": []}]);
+        let pod = json!({"metadata": {}, "spec": {"containers": ports}});
+        let told = written("core.v1.Pod", Encoding::Owned, &pod);
+        assert_eq!(
+            told["spec"]["containers"],
+            json!([{"name": "c", "resources": {}}]),
+            "a map, which is compared by its fields"
+        );
     }
 
     #[test]

@@ -194,11 +194,17 @@ impl Schema {
         }
     }
 
-    /// An object as JSON writes it: what field owners, webhooks and policies see.
+    /// An object as JSON writes it: what webhooks and policies see.
     #[must_use]
     pub fn as_json<'v>(&self, object: &'v Value) -> Cow<'v, Value> {
+        self.written(object, Encoding::Json)
+    }
+
+    /// An object without what is left out of it: [`Schema::leave_out`].
+    #[must_use]
+    pub fn written<'v>(&self, object: &'v Value, encoding: Encoding) -> Cow<'v, Value> {
         match self.origin {
-            Origin::BuiltIn { .. } => empties::as_json(&self.root, object),
+            Origin::BuiltIn { .. } => encoding.written(&self.root, object),
             Origin::Custom { .. } => Cow::Borrowed(object),
         }
     }

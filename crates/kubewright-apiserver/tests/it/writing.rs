@@ -315,3 +315,26 @@ async fn where_an_object_says_to_be_is_compared_before_its_name() {
     let scaled = api.patch(&format!("{sets}/a/scale"), "merge", json!({"metadata": elsewhere})).await;
     assert_eq!(scaled.refused(400, "BadRequest"), told);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_map_in_a_list_that_is_one_value_makes_it_another_one() {
+    let api = Api::start().await;
+    let ranges = "/api/v1/namespaces/default/limitranges";
+    let range = |limit: Value| json!({"metadata": {"name": "a"}, "spec": {"limits": [limit]}});
+    let plain = || json!({"type": "Container", "default": {"cpu": "1"}});
+    api.post(&format!("{ranges}?fieldManager=one"), range(plain())).await.expect(201);
+    let mut empty = plain();
+    empty["max"] = json!({});
+    let api = &api;
+    let put = |manager: &str, limit: Value| {
+        let path = format!("{ranges}/a?fieldManager={manager}");
+        let body = range(limit).to_string();
+        async move { api.send(Method::PUT, &path, &[], body).await.expect(200) }
+    };
+    let managers = |object: &Value| object["metadata"]["managedFields"].as_array().map_or(0, Vec::len);
+    let same = put("two", plain()).await;
+    assert_eq!((managers(&same), &same["metadata"]["managedFields"][0]["manager"]), (1, &json!("one")));
+    let other = put("two", empty).await;
+    assert_eq!(other["metadata"]["managedFields"][0]["manager"], "two");
+    assert_eq!(other["spec"]["limits"][0].get("max"), None);
+}

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use kubewright_kinds::{Kind, ServedVersions, encode};
 use kubewright_meta::{ApiError, object};
+use kubewright_schema::Encoding;
 use kubewright_schema::fields::{self, Write, printed};
 use kubewright_schema::patch::Configuration;
 use serde_json::Value;
@@ -33,10 +34,9 @@ pub fn own(
     object::copy_meta(next, &written, "managedFields");
 }
 
-/// An object as it is written in its version, which owners are told of: as JSON, and of a kind that is stored as another by way of
-/// that.
+/// An object in its version, as owners are told of it, and of a kind that is stored as another by way of that.
 fn as_written<'v>(kind: &Kind, object: &'v Value) -> Cow<'v, Value> {
-    let written = kind.schema().as_json(object);
+    let written = kind.schema().written(object, Encoding::Owned);
     if kind.custom.is_some() || kind.is_storage() {
         return written;
     }

@@ -22,6 +22,8 @@ pub(crate) const fn limit_ranges() -> Rules {
         },
         again: Again::Object,
         change_again: false,
+        // The limits are one value to owners of fields, who compare it with its empty maps.
+        keeps_empty_maps: true,
         validate: |range| Errors::of(|errors| check_range(&At::root(range).dig(&["spec", "limits"]), errors)),
         ..Rules::none()
     }
@@ -33,6 +35,12 @@ fn default_limit(limit: &mut Value) {
     }
     if limit["type"] != "Container" {
         return;
+    }
+    // There in Kubernetes, whether they were sent or not.
+    for list in ["default", "defaultRequest"] {
+        if At::root(limit).get(list).is_empty() {
+            fill::remove(limit, list);
+        }
     }
     // What is not said follows: the default from the largest, the default request from the default and the smallest.
     for (list, from) in [("default", "max"), ("defaultRequest", "default"), ("defaultRequest", "min")] {
