@@ -32,6 +32,19 @@ async fn what_nothing_holds_goes_unmarked() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_deletes_dependents_by_the_old_option_is_told_that_an_object_stays() {
+    let api = Api::start().await;
+    for (finalizers, code) in [(json!(["example.com/hold"]), 202), (json!([]), 200)] {
+        let map = json!({"metadata": {"generateName": "m", "finalizers": finalizers}});
+        let made = api.post(MAPS, map).await.expect(201);
+        let path = format!("{MAPS}/{}", made["metadata"]["name"].as_str().expect("a name"));
+        api.delete(&format!("{path}?orphanDependents=false&dryRun=All")).await.expect(code);
+        api.delete(&format!("{path}?propagationPolicy=Background&dryRun=All")).await.expect(200);
+        api.delete(&format!("{path}?orphanDependents=false")).await.expect(code);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_a_finalizer_holds_is_marked_once_and_is_a_new_generation() {
     let api = Api::start().await;
     let deployment = json!({

@@ -137,6 +137,8 @@ pub struct DeleteOptions {
     pub grace_seconds: Option<i64>,
     /// What becomes of the dependents.
     pub propagation: Option<Propagation>,
+    /// Whether dependents go by the word of old clients (`orphanDependents: false`), who are told whether the object is gone already.
+    pub cascades: bool,
     /// The uid that the object must have.
     pub uid: Option<String>,
     /// The resource version that the object must have.
@@ -166,6 +168,7 @@ impl DeleteOptions {
                 "orphanDependents and deletionPropagation cannot be both set",
             ));
         }
+        options.cascades = orphan == Some(false);
         options.propagation = match (policy.as_str(), orphan) {
             ("", None) => None,
             ("", Some(true)) | ("Orphan", _) => Some(Propagation::Orphan),
@@ -246,6 +249,7 @@ impl DeleteOptions {
             dry_run: dry_run(dry_runs, errors),
             grace_seconds: body["gracePeriodSeconds"].as_i64(),
             propagation: None,
+            cascades: false,
             unread: body[UNREAD] == true,
             uid: text(&preconditions["uid"]),
             resource_version: text(&preconditions["resourceVersion"]),

@@ -47,7 +47,10 @@ pub async fn delete(engine: &Engine, call: Call<'_>, options: &DeleteOptions) ->
     }
     let mut warnings = warnings_of(call, options);
     let outcome = delete_asking(engine, call, options, Asks::ForOne, &mut warnings).await;
-    Written::new(StatusCode::OK, outcome, warnings)
+    // That it stays for a while is told by the code only to who asked by `orphanDependents` (`endpoints/handlers/delete.go`).
+    let waits = options.cascades && outcome.as_ref().is_ok_and(|(_, gone)| !gone);
+    let code = if waits { StatusCode::ACCEPTED } else { StatusCode::OK };
+    Written::new(code, outcome.map(|(result, _)| result), warnings)
 }
 
 /// As [`delete`], of an object whose deletion is part of what was admitted already.
@@ -62,13 +65,14 @@ pub(super) async fn delete_admitted(
     delete_asking(engine, call, options, Asks::Nobody, &mut Vec::new()).await.map(drop)
 }
 
+/// The answer to a deletion, and whether the object is gone.
 async fn delete_asking(
     engine: &Engine,
     call: Call<'_>,
     options: &DeleteOptions,
     asks: Asks,
     warnings: &mut Vec<String>,
-) -> Result<WriteResult, ApiError> {
+) -> Result<(WriteResult, bool), ApiError> {
     let epoch = engine.epoch();
     loop {
         let stored = engine.entry(call)?;
@@ -90,7 +94,7 @@ async fn delete_asking(
         }
         let Deletion { object: next, goes } = deletion(engine, call, &current, options);
         if options.dry_run || (!goes && next == current) {
-            return Ok(answer(call, &next, encode::bytes(call.kind, &next), goes));
+            return Ok((answer(call, &next, encode::bytes(call.kind, &next), goes), goes));
         }
         // What ends gracefully is marked before it goes, even where it goes at once.
         let differs = |field: &str| next["metadata"].get(field) != current["metadata"].get(field);
@@ -107,7 +111,7 @@ async fn delete_asking(
                 addresses::changed(engine, call.namespace, call.name, &had, &BTreeSet::new()).await;
             }
             let entry = convert::viewed(engine, call.kind, entry).await?;
-            return Ok(answer(call, &next, encode::object(call.kind, &entry), goes));
+            return Ok((answer(call, &next, encode::object(call.kind, &entry), goes), goes));
         }
         if options.resource_version.is_some() {
             return Err(modified(call));
