@@ -261,3 +261,18 @@ async fn what_is_wrong_with_a_continue_token_or_a_body_is_told() {
         "{message}"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn events_which_no_cache_has_are_told_page_by_page_at_any_version() {
+    let api = Api::start().await;
+    for collection in ["events", "configmaps"] {
+        let path = format!("/api/v1/namespaces/default/{collection}");
+        for name in ["a", "b"] {
+            let event = json!({"metadata": {"name": name}, "involvedObject": {"namespace": "default"}});
+            api.post(&path, event).await.expect(201);
+        }
+        let page = api.get(&format!("{path}?limit=1&resourceVersion=0")).await.expect(200);
+        let is_page = page["metadata"]["continue"].is_string();
+        assert_eq!(is_page, collection == "events", "{page}");
+    }
+}

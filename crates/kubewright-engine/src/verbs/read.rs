@@ -109,7 +109,9 @@ pub(super) async fn find(
         engine.outlive_the_past().await;
     }
     let snapshot = snapshot_for(engine, call.kind, options, token.as_ref())?;
-    let limit = if options.resource_version == Some(Revision(0)) { 0 } else { options.limit };
+    // The watch cache, which not all kinds have, tells all at once.
+    let cached = options.resource_version == Some(Revision(0)) && call.kind.behaviour.is_cached;
+    let limit = if cached { 0 } else { options.limit };
     let prefix = if call.namespace.is_empty() { String::new() } else { format!("{}/", call.namespace) };
     let start = token.as_ref().map(Token::start);
     let after = match start {
