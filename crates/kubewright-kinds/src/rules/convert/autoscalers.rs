@@ -270,16 +270,22 @@ fn flatten(mut source: Map<String, Value>, kind: &str, role: &str) -> Map<String
     if let Some(described) = source.remove("describedObject") {
         source.insert("target".to_owned(), described);
     }
-    // What is no pointer there is zero here.
+    add_zero(&mut source, kind, role);
+    source
+}
+
+/// What is no pointer in `v1` is zero there where nothing is said of it.
+fn add_zero(source: &mut Map<String, Value>, kind: &str, role: &str) {
     let always = match (kind, role) {
         ("object", "target") => "targetValue",
         ("object" | "external", "current") => "currentValue",
         ("pods", "target") => "targetAverageValue",
         ("pods" | "resource" | "containerResource", "current") => "currentAverageValue",
-        _ => return source,
+        _ => return,
     };
-    source.entry(always).or_insert_with(|| "0".into());
-    source
+    if source.get(always).is_none_or(Value::is_null) {
+        source.insert(always.to_owned(), "0".into());
+    }
 }
 
 fn unflatten(mut source: Map<String, Value>, kind: &str, role: &str) -> Map<String, Value> {
@@ -297,6 +303,7 @@ fn unflatten(mut source: Map<String, Value>, kind: &str, role: &str) -> Map<Stri
     if !identifier.is_empty() {
         source.insert("metric".to_owned(), identifier.into());
     }
+    add_zero(&mut source, kind, role);
     let mut amounts = Map::new();
     for amount in AMOUNTS {
         if let Some(value) = source.remove(&flat_name(kind, role, amount)) {
@@ -304,11 +311,17 @@ fn unflatten(mut source: Map<String, Value>, kind: &str, role: &str) -> Map<Stri
         }
     }
     if role == "target" {
-        let kind = ["averageUtilization", "value"].iter().find(|amount| amounts.contains_key(**amount));
-        let kind = match kind {
-            Some(&"averageUtilization") => "Utilization",
-            Some(_) if !amounts.contains_key("averageValue") => "Value",
-            _ => "AverageValue",
+        if kind == "object"
+            && amounts.contains_key("averageValue")
+            && amounts.get("value").is_some_and(|zero| *zero == "0")
+        {
+            amounts.remove("value");
+        }
+        let has = |amount: &str| amounts.contains_key(amount);
+        let kind = match () {
+            () if has("averageUtilization") => "Utilization",
+            () if has("value") && (kind == "external" || !has("averageValue")) => "Value",
+            () => "AverageValue",
         };
         amounts.insert("type".to_owned(), kind.into());
     }
@@ -370,6 +383,29 @@ mod tests {
         assert!(!object["metadata"]["annotations"][METRICS].to_string().contains("Utilization"));
         to_v2(&mut object);
         assert_eq!(object["status"], json!({"desiredReplicas": 0, "currentMetrics": null}));
+    }
+
+    #[test]
+    fn a_zero_that_an_annotation_leaves_out_is_one() {
+        let annotation = |metrics: Value| json!({"annotations": {METRICS: metrics.to_string()}});
+        let target = json!({"kind": "Service", "name": "s"});
+        let object = |more: Value| {
+            let mut object = json!({"target": target, "metricName": "m"});
+            object.as_object_mut().expect("an object").extend(more.as_object().expect("fields").clone());
+            let mut scaler =
+                json!({"metadata": annotation(json!([{"type": "Object", "object": object}])), "spec": {}});
+            to_v2(&mut scaler);
+            scaler["spec"]["metrics"][0]["object"]["target"].take()
+        };
+        assert_eq!(object(json!({})), json!({"type": "Value", "value": "0"}));
+        let average = json!({"type": "AverageValue", "averageValue": "1"});
+        assert_eq!(object(json!({"averageValue": "1", "targetValue": "0"})), average);
+        let current =
+            json!([{"type": "Resource", "resource": {"name": "cpu", "currentAverageUtilization": 5}}]);
+        let mut scaler = json!({"metadata": {"annotations": {CURRENT: current.to_string()}}, "status": {}});
+        to_v2(&mut scaler);
+        let told = &scaler["status"]["currentMetrics"][0]["resource"]["current"];
+        assert_eq!(*told, json!({"averageUtilization": 5, "averageValue": "0"}));
     }
 
     #[test]
