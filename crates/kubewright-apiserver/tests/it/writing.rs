@@ -361,3 +361,19 @@ async fn what_a_round_through_an_older_version_adds_is_written() {
     assert_eq!(current["resource"]["current"], json!({"averageUtilization": 5, "averageValue": "0"}));
     assert_eq!(version(&twice), version(&put(twice.clone()).await.expect(200)));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_resize_of_a_pod_that_goes_leaves_its_grace_period_alone() {
+    let api = Api::start().await;
+    api.post("/api/v1/namespaces/default/serviceaccounts", json!({"metadata": {"name": "default"}})).await;
+    let pods = "/api/v1/namespaces/default/pods";
+    let pod = || {
+        json!({"metadata": {"name": "a", "finalizers": ["example.com/hold"]},
+        "spec": {"containers": [{"name": "c", "image": "i"}]}})
+    };
+    api.post(pods, pod()).await.expect(201);
+    api.delete(&format!("{pods}/a")).await.expect(200);
+    let resized =
+        api.send(Method::PUT, &format!("{pods}/a/resize"), &[], pod().to_string()).await.expect(200);
+    assert_eq!(resized["metadata"]["deletionGracePeriodSeconds"], 0);
+}

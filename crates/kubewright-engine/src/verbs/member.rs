@@ -69,12 +69,16 @@ impl Member {
     }
 }
 
-/// Takes these fields of metadata from what was written. A uid that nobody gave stays; one that was given is compared later.
+/// Takes these fields of metadata from what was written. A uid or a grace period that nobody gave stays; one that was given is compared
+/// later (`k8s.io/apiserver/pkg/registry/rest/update.go`, `BeforeUpdate`).
 pub(super) fn copy_metadata(next: &mut Value, written: &Value, fields: &[&str]) {
-    for field in fields {
-        if *field != "uid" || !object::uid(written).is_empty() {
-            object::copy_meta(next, written, field);
-        }
+    let is_given = |field: &str| match field {
+        "uid" => !object::uid(written).is_empty(),
+        "deletionGracePeriodSeconds" => !written["metadata"][field].is_null(),
+        _ => true,
+    };
+    for field in fields.iter().filter(|field| is_given(field)) {
+        object::copy_meta(next, written, field);
     }
 }
 
