@@ -201,6 +201,9 @@ pub struct Finding {
     pub differences: Vec<Difference>,
     /// What happened, line by line.
     pub timeline: Vec<String>,
+    /// How many steps of the plan led to it; none where it is not of a step.
+    #[serde(skip)]
+    pub steps: Option<usize>,
 }
 
 /// Alike findings of several plans.
@@ -244,7 +247,7 @@ impl Finding {
             self.check,
             Check::State | Check::ExplainedState | Check::Deletion | Check::Leak | Check::ObservedGeneration
         );
-        let trouble = if is_of_end { plan.trouble() } else { Trouble::None };
+        let trouble = if is_of_end { plan.trouble(self.steps.unwrap_or(usize::MAX)) } else { Trouble::None };
         (self.check, self.subject.clone(), trouble)
     }
 }
@@ -334,6 +337,7 @@ mod tests {
             message: String::new(),
             differences: Vec::new(),
             timeline: Vec::new(),
+            steps: None,
         };
         let plan = |name: &str| Plan::new(name, [Step::create()]);
         let mut findings = Findings::default();
@@ -351,6 +355,7 @@ mod tests {
             message: String::new(),
             differences: Vec::new(),
             timeline: Vec::new(),
+            steps: None,
         };
         let mut findings = Findings::default();
         plans.iter().for_each(|plan| findings.add(plan, None, &finding, (1, 1)));
@@ -373,6 +378,23 @@ mod tests {
         );
         let plain = Plan::new("again", [Step::create()]);
         assert_eq!(keys(&[killed(), changed(), failed(), plain]), [key("", 4)]);
+    }
+
+    #[test]
+    fn what_goes_wrong_after_the_step_that_shows_it_is_not_its_cause() {
+        let finding = |steps| Finding {
+            check: Check::State,
+            subject: "pages /data".to_owned(),
+            message: String::new(),
+            differences: Vec::new(),
+            timeline: Vec::new(),
+            steps,
+        };
+        let restart = Step::new(Act::RestartInThePast(0), Desired::Samples);
+        let plan = Plan::new("past", [Step::create(), restart]);
+        let trouble = |steps| finding(steps).likeness(&plan).2;
+        assert_eq!(trouble(Some(1)), Trouble::None);
+        assert_eq!([trouble(Some(2)), trouble(None)], [Trouble::OldState; 2]);
     }
 
     #[test]

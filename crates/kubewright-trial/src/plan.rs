@@ -332,10 +332,10 @@ impl Plan {
         })
     }
 
-    /// What goes wrong in it, in one word; of several things the one that stands last in [`Trouble`].
+    /// What goes wrong in its first `steps` steps, in one word; of several things the one that stands last in [`Trouble`].
     #[must_use]
-    pub fn trouble(&self) -> Trouble {
-        let troubles = self.steps.iter().map(Step::trouble);
+    pub fn trouble(&self, steps: usize) -> Trouble {
+        let troubles = self.steps.iter().take(steps).map(Step::trouble);
         troubles.max().unwrap_or(Trouble::None)
     }
 

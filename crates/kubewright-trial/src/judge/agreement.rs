@@ -47,6 +47,7 @@ pub fn disagreements(stories: &[&Story]) -> Vec<(Finding, usize, usize)> {
                 message,
                 differences: Vec::new(),
                 timeline: timeline(stories[run], &stories[run].steps[step]),
+                steps: None,
             };
             found.push((finding, run, seen));
         }

@@ -30,10 +30,11 @@ pub fn judge(story: &Story, known: &Known) -> Vec<Finding> {
             continue;
         }
         let scene = Scene { story, step, passed, known };
-        found.extend(requests::judge(&scene));
-        found.extend(no_ops::judge(&scene));
-        found.extend(writes::judge(&scene));
-        found.extend(states::judge(&scene));
+        let judges: [fn(&Scene<'_>) -> Vec<Finding>; 4] =
+            [requests::judge, no_ops::judge, writes::judge, states::judge];
+        let of_step = judges.into_iter().flat_map(|judge| judge(&scene));
+        let steps = Some(scene.number() + 1);
+        found.extend(of_step.map(|finding| Finding { steps, ..finding }));
     }
     found
 }
@@ -80,6 +81,7 @@ fn program(story: &Story) -> Vec<Finding> {
                 message: format!("the program panics: {line}"),
                 differences: Vec::new(),
                 timeline: life.tail.lines().map(str::to_owned).collect(),
+                steps: None,
             });
         } else if let Some(exit) = life.exit.as_ref().filter(|_| !meets_faults) {
             found.push(Finding {
@@ -88,6 +90,7 @@ fn program(story: &Story) -> Vec<Finding> {
                 message: format!("the program ended ({exit})"),
                 differences: Vec::new(),
                 timeline: life.tail.lines().map(str::to_owned).collect(),
+                steps: None,
             });
         }
     }

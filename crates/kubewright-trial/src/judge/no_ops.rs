@@ -46,6 +46,7 @@ pub(super) fn judge(scene: &Scene<'_>) -> Vec<Finding> {
         ),
         differences: Vec::new(),
         timeline: scene.timeline(),
+        steps: None,
     }]
 }
 

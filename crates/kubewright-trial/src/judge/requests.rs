@@ -49,7 +49,7 @@ fn is_by_quota(scene: &Scene<'_>) -> bool {
 }
 
 fn finding(scene: &Scene<'_>, check: Check, subject: String, message: String) -> Finding {
-    Finding { check, subject, message, differences: Vec::new(), timeline: scene.timeline() }
+    Finding { check, subject, message, differences: Vec::new(), timeline: scene.timeline(), steps: None }
 }
 
 /// `update deployments.apps/status`, without a name.

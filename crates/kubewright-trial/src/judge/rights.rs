@@ -76,6 +76,7 @@ pub fn unused(rules: &[Rule], requests: &[Request]) -> Vec<Finding> {
         message: format!("its role allows {} {resource}, and no run needed it", verbs.join(", ")),
         differences: Vec::new(),
         timeline: Vec::new(),
+        steps: None,
     });
     told.collect()
 }

@@ -35,7 +35,7 @@ fn finding(
     message: String,
     differences: Vec<Difference>,
 ) -> Finding {
-    Finding { check, subject, message, differences, timeline: scene.timeline() }
+    Finding { check, subject, message, differences, timeline: scene.timeline(), steps: None }
 }
 
 /// `observedGeneration` of the samples at rest.

@@ -49,6 +49,7 @@ fn restless(scene: &Scene<'_>) -> Option<Finding> {
         ),
         differences: Vec::new(),
         timeline: scene.timeline(),
+        steps: None,
     })
 }
 
@@ -78,6 +79,7 @@ fn ahead(scene: &Scene<'_>) -> Option<Finding> {
                 ),
                 differences: Vec::new(),
                 timeline: scene.timeline(),
+                steps: None,
             });
         }
     }
@@ -131,6 +133,7 @@ fn strangers(scene: &Scene<'_>) -> Vec<Finding> {
         ),
         differences: Vec::new(),
         timeline: scene.timeline(),
+        steps: None,
     });
     told.collect()
 }
@@ -162,6 +165,7 @@ fn undone(scene: &Scene<'_>) -> Option<Finding> {
                 ),
                 differences: Vec::new(),
                 timeline: scene.timeline(),
+                steps: None,
             });
         }
     }
@@ -181,6 +185,7 @@ fn misled(scene: &Scene<'_>) -> Option<Finding> {
         ),
         differences: Vec::new(),
         timeline: scene.timeline(),
+        steps: None,
     })
 }
 

@@ -21,6 +21,7 @@ fn report(known: &[String]) -> Report {
         message: "configmaps a/<b>: /data/x is not there".to_owned(),
         differences: vec![difference],
         timeline: vec!["1.0 program created <script>\u{1b}".to_owned()],
+        steps: None,
     };
     let note = Finding {
         check: Check::FieldDrift,
