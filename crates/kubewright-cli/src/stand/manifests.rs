@@ -99,6 +99,22 @@ impl Inputs {
     }
 }
 
+/// The variable by which Operator SDK and Kubebuilder say which namespaces a program watches: some, with commas between them, or all where it
+/// is empty.
+const WATCHED: &str = "WATCH_NAMESPACE";
+
+impl Inputs {
+    /// Puts the samples that say no namespace where the program watches, as far as this environment says that; gives the namespace. The program
+    /// would never see them in another one.
+    pub(crate) fn place_samples(&mut self, environment: &[(String, String)]) -> Option<String> {
+        let (_, watched) = environment.iter().find(|(name, _)| name == WATCHED)?;
+        let namespace = watched.split(',').map(str::trim).find(|one| !one.is_empty())?;
+        let unplaced = self.given.iter_mut().filter(|one| one.metadata.namespace.is_none());
+        let count = unplaced.map(|one| one.metadata.namespace = Some(namespace.to_owned())).count();
+        (count > 0).then(|| namespace.to_owned())
+    }
+}
+
 /// The objects of kinds that others of these objects define.
 pub(crate) fn of_defined_kinds(objects: &[DynamicObject]) -> Vec<DynamicObject> {
     let text = |one: &DynamicObject, pointer: &str| Some(one.data.pointer(pointer)?.as_str()?.to_owned());
@@ -233,6 +249,22 @@ mod tests {
         assert_eq!(samples.iter().filter_map(|one| one.metadata.name.as_deref()).collect::<Vec<_>>(), ["a"]);
         let inputs = Inputs { needed, given: samples };
         assert_eq!(inputs.defined().into_iter().collect::<Vec<_>>(), ["x.org/pages"]);
+    }
+
+    #[test]
+    fn samples_without_a_namespace_are_where_the_program_watches() {
+        let sample = |name: &str, namespace: Option<&str>| json!({"apiVersion": "x.org/v1", "kind": "Page", "metadata": {"name": name, "namespace": namespace}});
+        let placed = |watched: &str| {
+            let given = objects(vec![sample("a", None), sample("b", Some("own"))]).expect("objects");
+            let mut inputs = Inputs { needed: Vec::new(), given };
+            let told = inputs.place_samples(&[(WATCHED.to_owned(), watched.to_owned())]);
+            let namespaces =
+                inputs.given.iter().map(|one| one.metadata.namespace.clone().unwrap_or_default());
+            (told, namespaces.collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(placed("system"), (Some("system".to_owned()), "system own".to_owned()));
+        assert_eq!(placed("one, two"), (Some("one".to_owned()), "one own".to_owned()));
+        assert_eq!(placed(""), (None, " own".to_owned()), "all namespaces");
     }
 
     #[test]

@@ -178,14 +178,17 @@ pub(crate) async fn trial(args: &TrialArgs) -> anyhow::Result<ExitCode> {
         form(report)?;
     }
     let sources = sources::find(&args.operator, &args.samples)?;
-    let inputs = Inputs { needed: sources.needed, given: sources.samples };
+    let mut inputs = Inputs { needed: sources.needed, given: sources.samples };
     let account = args.place.account(&inputs)?;
-    let command = sources.command.with_environment(inputs.environment(&account));
+    let environment = inputs.environment(&account);
+    let placed = inputs.place_samples(&environment);
+    let command = sources.command.with_environment(environment);
     let webhooks = args.place.webhook_port(&inputs.needed, &command);
     let also = args.also.iter().map(|text| Companion::read(text)).collect::<anyhow::Result<Vec<_>>>()?;
     let setting = Setting { inputs, account, command, webhooks, also };
     let told = format!("service account: {}/{}", setting.account.0, setting.account.1);
-    for line in sources.told.iter().chain([&told]) {
+    let placed = placed.map(|namespace| format!("samples are in {namespace}, where the program watches"));
+    for line in sources.told.iter().chain([&told]).chain(&placed) {
         print_progress(line);
     }
     args.also.iter().for_each(|other| print_progress(&format!("beside it: {other}")));
