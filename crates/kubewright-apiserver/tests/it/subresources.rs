@@ -118,6 +118,10 @@ async fn a_scale_is_a_scale_of_the_object_in_the_url() {
             .ends_with("cannot unmarshal string into Go struct field ScaleSpec.spec.replicas of type int32"),
         "{message}"
     );
+    let mut labelled = scale("a", 2.into());
+    labelled["metadata"]["labels"] = json!({"a": "*"});
+    let message = api.put(&place, labelled).await.refused(422, "Invalid");
+    assert!(message.starts_with("Scale.autoscaling \"a\" is invalid: metadata.labels: Invalid"), "{message}");
     assert_eq!(api.put(&place, scale("a", 2.into())).await.expect(200)["spec"]["replicas"], 2);
 }
 

@@ -39,8 +39,12 @@ pub async fn evict(
     admission::validate(&review, &eviction, warnings).await?;
     // What is wrong with the options is found when the pod is deleted.
     engine.entry(call)?;
-    let mut options =
-        DeleteOptions::read(call.kind.kubernetes(), &Query::default(), Some(&eviction["deleteOptions"]))?;
+    // Options that are part of an object say a type that nobody reads.
+    let mut given = eviction["deleteOptions"].clone();
+    if let Some(given) = given.as_object_mut() {
+        given.retain(|field, _| !["apiVersion", "kind"].contains(&field.as_str()));
+    }
+    let mut options = DeleteOptions::read(call.kind.kubernetes(), &Query::default(), Some(&given))?;
     options.dry_run |= write.dry_run;
     evict_within_budget(engine, call, &options).await
 }

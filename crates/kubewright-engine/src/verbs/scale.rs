@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 use bytes::Bytes;
 use kubewright_codec::json::type_name;
 use kubewright_kinds::{BuiltIn, Kind, Kinds, ScalePaths, ServedVersions, Subresource, encode};
+use kubewright_meta::rules::metadata::{self, NameRule};
 use kubewright_meta::selector::LabelSelector;
 use kubewright_meta::{ApiError, FieldError, object};
 use kubewright_schema::fields::scale::{self, Place};
@@ -106,6 +107,19 @@ impl ScaleWrite<'_> {
     fn place(&self, api_version: &str) -> Place {
         place(&self.kinds, self.call.kind, api_version)
     }
+
+    /// What is wrong with a scale (`ValidateScale`).
+    fn errors(&self, scale: &Value, replicas: i64) -> Result<Vec<FieldError>, ApiError> {
+        let mut whole = scale.clone();
+        object::set_meta(&mut whole, "name", Some(self.call.name.into()));
+        place_in_namespace(self.call, &mut whole)?;
+        let mut errors = metadata::validate(&whole, NameRule::Subdomain, true);
+        if replicas < 0 {
+            let detail = "must be greater than or equal to 0";
+            errors.push(FieldError::invalid("spec.replicas", replicas, detail));
+        }
+        Ok(errors)
+    }
 }
 
 impl View for ScaleWrite<'_> {
@@ -154,9 +168,11 @@ impl View for ScaleWrite<'_> {
         check_preconditions(self.call, self.options.dry_run, replaces, (scale, object))?;
         let replicas = self.step.replicas(scale)?;
         // Of a custom object the number itself is checked, where it stands in the object.
-        if replicas < 0 && self.call.kind.custom.is_none() {
-            let error = FieldError::invalid("spec.replicas", replicas, "must be greater than or equal to 0");
-            return Err(ApiError::invalid_of("autoscaling", "Scale", self.call.name, &[error]));
+        if self.call.kind.custom.is_none() {
+            let errors = self.errors(scale, replicas)?;
+            if !errors.is_empty() {
+                return Err(ApiError::invalid_of("autoscaling", "Scale", self.call.name, &errors));
+            }
         }
         let owners = Managed::decode(object["metadata"].get("managedFields")).unwrap_or_default();
         let scaling = Managed::decode(scale["metadata"].get("managedFields")).unwrap_or_default();

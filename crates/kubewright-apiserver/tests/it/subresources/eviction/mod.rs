@@ -105,3 +105,11 @@ async fn two_budgets_are_one_too_many() {
         "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn options_in_an_eviction_may_say_any_type() {
+    let api = with_a_running_pod("True").await;
+    let mut typed = eviction("a");
+    typed["deleteOptions"] = json!({"apiVersion": "v7", "kind": "Other"});
+    api.post(&format!("{PODS}/a/eviction"), typed).await.expect(201);
+}
