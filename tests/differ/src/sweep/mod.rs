@@ -92,7 +92,7 @@ async fn taken(subjects: &[Subject], pair: &Pair) -> Result<Vec<Subject>> {
     let mut refused: BTreeMap<&str, usize> = BTreeMap::new();
     for (number, some) in subjects.chunks(LENGTH).enumerate() {
         let asks = some.iter().map(|subject| creation(subject).query("dryRun", "All")).collect();
-        let outcome = pair.hold(&Conversation { seed: 0, asks }, &format!("d{number}r{}", began())).await?;
+        let outcome = pair.hold(&Conversation { seed: 0, asks }, &format!("d{number}r0{}", began())).await?;
         for (subject, got) in some.iter().zip(&outcome.reference) {
             if got.status < 300 {
                 found.push(subject.clone());
