@@ -10,6 +10,15 @@ use super::super::quantity::Quantity;
 use super::super::{Again, Rules, fill, resources, structs, text};
 use super::{VOLUME_MODES, check_access_modes};
 
+/// Labels of nodes that have other names now (`betaToGALabel`).
+const GA_LABELS: [(&str, &str); 5] = [
+    ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"),
+    ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"),
+    ("beta.kubernetes.io/os", "kubernetes.io/os"),
+    ("beta.kubernetes.io/arch", "kubernetes.io/arch"),
+    ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"),
+];
+
 /// The fields that say where the bytes are, in Kubernetes' order.
 const SOURCES: [&str; 22] = [
     "hostPath",
@@ -285,6 +294,29 @@ fn check_secret(secret: &At<'_>, errors: &mut Errors) {
     }
 }
 
+/// An affinity to nodes with the keys of an old one where they may change: to the name that a label has now, or, of a label that never had
+/// another one, to none, which is refused elsewhere (`getMaskNodeSelectorLabelChangeEqualities`).
+fn with_old_keys(new: &Value, old: &Value) -> Value {
+    let mut masked = new.clone();
+    let old_terms = old["required"]["nodeSelectorTerms"].as_array().map_or(&[][..], Vec::as_slice);
+    let Some(Value::Array(terms)) = masked.pointer_mut("/required/nodeSelectorTerms") else { return masked };
+    for (term, old) in terms.iter_mut().zip(old_terms) {
+        for list in ["matchExpressions", "matchFields"] {
+            let Some(Value::Array(requirements)) = term.get_mut(list) else { continue };
+            for (requirement, old) in requirements.iter_mut().zip(old[list].as_array().into_iter().flatten())
+            {
+                let key = |of: &Value| of["key"].as_str().unwrap_or_default().to_owned();
+                let (now, then) = (key(requirement), key(old));
+                let renamed = GA_LABELS.iter().find(|(beta, _)| *beta == then).map_or("", |(_, ga)| ga);
+                if renamed == now {
+                    fill::set(requirement, "key", then);
+                }
+            }
+        }
+    }
+    masked
+}
+
 fn check_change(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
     // The secret for resizing may be added later.
     let sources = |spec: &At<'_>, with_secret: bool| -> Value {
@@ -307,11 +339,34 @@ fn check_change(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
     let mode = At { path: "volumeMode".to_owned(), ..new.get("volumeMode") };
     errors.immutable(&mode, &old.get("volumeMode"));
     let affinity = At { path: "nodeAffinity".to_owned(), ..new.get("nodeAffinity") };
-    if old.get("nodeAffinity").is_set() && !affinity.same(&old.get("nodeAffinity")) {
+    let before = old.get("nodeAffinity");
+    if before.is_set() && !same(&with_old_keys(affinity.value, before.value), before.value) {
         errors.invalid(&affinity, "field is immutable, except for updating from beta label to GA");
     }
     let class = new.get("volumeAttributesClassName");
     if old.get("volumeAttributesClassName").is_set() && !class.is_set() {
         errors.forbidden(&class, "update from non-nil value to nil is forbidden");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_of_an_affinity_may_get_the_name_that_it_has_now() {
+        let zone = |key: &str| {
+            let requirement = json!({"key": key, "operator": "In", "values": ["a"]});
+            json!({"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}}})
+        };
+        let is_same = |new: &str, old: &str| {
+            let (new, old) = (zone(new), zone(old));
+            Errors::of(|errors| check_change(&At::named("spec", &new), &At::named("spec", &old), errors))
+                .is_empty()
+        };
+        let (beta, ga) = GA_LABELS[0];
+        assert!(is_same(ga, beta) && is_same("x", "x"));
+        assert!(!is_same(beta, ga) && !is_same("y", "x") && !is_same("", beta));
+        assert!(is_same("", "x"), "an empty name is refused as one, and not as a change");
     }
 }
