@@ -204,7 +204,7 @@ pub(super) fn is_as_read(custom: &Custom, entry: &Entry<Summary>) -> bool {
 /// Whether a write of what was read of a stored entry may make other bytes of it: it is stored in another version than objects
 /// are today or than is written, or something was read that is not stored.
 pub fn is_outdated(kind: &Kind, entry: &Entry<Summary>) -> bool {
-    let Some(custom) = &kind.custom else { return entry.tag.is_lacking() || !kind.is_storage() };
+    let Some(custom) = &kind.custom else { return entry.tag.is_lacking() };
     let stored = stored_version(&entry.bytes);
     stored != custom.versions.storage() || stored != kind.version || !is_as_read(custom, entry)
 }

@@ -354,8 +354,11 @@ async fn what_a_round_through_an_older_version_adds_is_written() {
     told["status"] = json!({"currentCPUUtilizationPercentage": 5, "desiredReplicas": 1});
     // `v1` has no word for an average that is not there: once it went through there, it is zero.
     let once = put(told).await.expect(200);
+    let whole = format!("{}/a", scalers("v1"));
+    let same = api.send(Method::PUT, &whole, &[], once.to_string()).await.expect(200);
     let twice = put(once.clone()).await.expect(200);
     let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
+    assert_eq!(version(&once), version(&same), "a write to the object leaves its status alone");
     assert_ne!(version(&once), version(&twice));
     let current = &api.get(&format!("{}/a", scalers("v2"))).await.expect(200)["status"]["currentMetrics"][0];
     assert_eq!(current["resource"]["current"], json!({"averageUtilization": 5, "averageValue": "0"}));

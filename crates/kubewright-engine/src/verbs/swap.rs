@@ -161,7 +161,9 @@ async fn try_swap(
     call.kind.schema().leave_out(&mut next, call.kind.encoding());
     let leaves_unread = matches!(step, Step::Apply(config) if ownership::leaves_unread(call.kind, config))
         && part == Part::Main;
-    let found = Found { stored: &stored, entry: &entry, current: &current, leaves_unread };
+    // What a status says in an older version is more once it is stored, though it reads the same.
+    let may_add = part == Part::Status && call.kind.custom.is_none() && !call.kind.is_storage();
+    let found = Found { stored: &stored, entry: &entry, current: &current, leaves_unread, may_add };
     keep(engine, epoch, call, found, next, options, conditional).await
 }
 
@@ -173,6 +175,8 @@ struct Found<'a> {
     current: &'a Value,
     /// Whether what it makes is stored with something that is not read.
     leaves_unread: bool,
+    /// Whether what it makes may be stored otherwise although it is read as what is there.
+    may_add: bool,
 }
 
 /// Keeps the next object, unless nothing changes or it is only a trial. `None` when somebody was faster.
@@ -180,7 +184,7 @@ async fn keep(
     engine: &Engine,
     epoch: Epoch,
     call: Call<'_>,
-    Found { stored, entry, current, leaves_unread }: Found<'_>,
+    Found { stored, entry, current, leaves_unread, may_add }: Found<'_>,
     mut next: Value,
     options: &WriteOptions,
     conditional: bool,
@@ -192,7 +196,7 @@ async fn keep(
     let same = next == *current;
     // What has a time of its deletion and nothing to wait for goes with any write.
     let goes = is_finished(call.kind, &next);
-    if same && !goes && !leaves_unread && !encode::is_outdated(call.kind, stored) {
+    if same && !goes && !leaves_unread && !may_add && !encode::is_outdated(call.kind, stored) {
         return Ok(Some(encode::object(call.kind, entry)));
     }
     if options.dry_run {
