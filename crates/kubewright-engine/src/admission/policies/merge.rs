@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use kubewright_kinds::Kind;
+use kubewright_schema::fields::printed;
 use kubewright_schema::{Additional, ListType, MapType, Node, Schema, Type};
 use serde_json::{Map, Value, json};
 
@@ -102,8 +103,13 @@ fn check(node: &Node, value: &Value, path: &str, complaints: &mut Vec<String>) {
         (Some(Type::Boolean), _) => "boolean",
         (Some(Type::Integer | Type::Number), _) => "numeric (int or float)",
     };
-    let shown = value.as_str().map_or_else(|| value.to_string(), |text| format!("{text:?}"));
-    complaints.push(format!("{path}: expected {wanted}, got &value.valueUnstructured{{Value:{shown}}}"));
+    // As Go prints it there: in full, by its type, or plainly (`sigs.k8s.io/structured-merge-diff/v6/typed`, `validate.go`, `helpers.go`).
+    let shown = match wanted {
+        "string" => format!("&value.valueUnstructured{{Value:{value}}}"),
+        "map" | "list" | "boolean" => format!("&{{{}}}", printed::plain(value)),
+        _ => printed::type_name(value).to_owned(),
+    };
+    complaints.push(format!("{path}: expected {wanted}, got {shown}"));
 }
 
 /// How an item of a list is called in a path.
@@ -240,6 +246,8 @@ mod tests {
         let wrong = json!({"spec": {"a": 1}});
         let why = "failed to convert original object to typed object: .spec.a: expected string, got &value.valueUnstructured{Value:1}";
         assert_eq!(merge(&kind, &wrong, &labels), Err(why.to_owned()));
+        let why = "failed to convert original object to typed object: .spec: expected map, got &{1.5}";
+        assert_eq!(merge(&kind, &json!({"spec": 1.5}), &labels), Err(why.to_owned()));
     }
 
     #[test]
