@@ -8,7 +8,7 @@ use kubewright_engine::Engine;
 use kubewright_engine::admission::{self, Review};
 use kubewright_engine::request::{Call, WriteOptions, part_of, review_of};
 use kubewright_engine::verbs::{self, Member, Part, Written, scale_paths};
-use kubewright_identity::authn::review;
+use kubewright_identity::authn::{review, token};
 use kubewright_identity::authz::{Rights, review as reviews};
 use kubewright_kinds::built_in::core::pod::POD;
 use kubewright_kinds::{BuiltIn, Kind, Role, Subresource, encode};
@@ -177,6 +177,7 @@ async fn issue_token(
     own_token_request(engine, call, &options, &mut request);
     let review = Review::of_new(engine.as_ref(), call, "token", &options);
     admission::mutate(&review, &mut request, warnings).await?;
+    token::match_account(&request, call.namespace, call.name)?;
     let account = encode::value(call.kind, &*engine.entry(call)?);
     let snapshot = engine.snapshot();
     let lookup = |collection: &str, key: &str| snapshot.get(collection, key).map(|entry| entry.bytes.clone());

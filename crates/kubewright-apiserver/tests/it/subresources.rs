@@ -160,3 +160,13 @@ async fn the_numbers_of_a_custom_scale_are_checked_where_they_stand() {
         api.patch(&format!("{BOXES}/b/scale"), "merge", json!({"spec": {"replicas": 3}})).await.expect(200);
     assert_eq!(set["spec"]["replicas"], 3);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_token_for_another_account_is_refused_before_the_account_is_looked_up() {
+    let api = Api::start().await;
+    let path = "/api/v1/namespaces/default/serviceaccounts/nobody/token";
+    let request = |name: &str| json!({"metadata": {"name": name}, "spec": {"audiences": []}});
+    let told = api.post(path, request("another")).await.refused(422, "Invalid");
+    assert!(told.ends_with("must match the service account name if specified"), "{told}");
+    api.post(path, request("nobody")).await.refused(404, "NotFound");
+}

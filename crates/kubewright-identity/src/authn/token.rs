@@ -35,8 +35,6 @@ struct TokenRequest {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct RequestMetadata {
-    name: Option<String>,
-    namespace: Option<String>,
     uid: Option<String>,
 }
 
@@ -104,7 +102,7 @@ impl Authenticator {
     ) -> Result<Value, ApiError> {
         let request: TokenRequest = decode(KIND, body)?;
         let account: Object = decode("ServiceAccount", account)?;
-        match_metadata(&request.metadata, &account.metadata)?;
+        match_uid(&request.metadata, &account.metadata)?;
         let mut seconds = request.spec.expiration_seconds.unwrap_or(DEFAULT_SECONDS);
         check_seconds(seconds)?;
         let audiences = match request.spec.audiences {
@@ -165,17 +163,25 @@ impl Authenticator {
     }
 }
 
-/// Name and namespace may be left out of the body, but not be others than the account's.
-fn match_metadata(request: &RequestMetadata, account: &ObjectMetadata) -> Result<(), ApiError> {
-    for (field, asked, is) in
-        [("name", &request.name, &account.name), ("namespace", &request.namespace, &account.namespace)]
-    {
-        if let Some(asked) = asked.as_ref().filter(|asked| !asked.is_empty() && *asked != is) {
+/// Whether a request for a token is for the account of this name and namespace, of which the body may leave both out. It is asked before the
+/// account is looked up (`pkg/registry/core/serviceaccount/storage/token.go`).
+///
+/// # Errors
+/// 422 when it names another one.
+pub fn match_account(body: &Value, namespace: &str, name: &str) -> Result<(), ApiError> {
+    for (field, is) in [("name", name), ("namespace", namespace)] {
+        let asked = body["metadata"][field].as_str().unwrap_or_default();
+        if !asked.is_empty() && asked != is {
             let why = format!("must match the service account {field} if specified");
-            let error = FieldError::invalid(format!("metadata.{field}"), asked.clone(), why);
-            return Err(ApiError::invalid_of(GROUP, KIND, &account.name, &[error]));
+            let error = FieldError::invalid(format!("metadata.{field}"), asked, why);
+            return Err(ApiError::invalid_of(GROUP, KIND, name, &[error]));
         }
     }
+    Ok(())
+}
+
+/// The uid may be left out of the body, but not be another one than the account's.
+fn match_uid(request: &RequestMetadata, account: &ObjectMetadata) -> Result<(), ApiError> {
     match request.uid.as_deref().filter(|asked| !asked.is_empty() && *asked != account.uid) {
         Some(asked) => Err(other_account(&account.name, asked, &account.uid)),
         None => Ok(()),
