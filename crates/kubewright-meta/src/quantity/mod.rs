@@ -164,9 +164,10 @@ impl std::fmt::Display for Quantity {
         if self.nanos == 0 {
             return f.write_str("0");
         }
-        let small = self.nanos.abs() < 1024 * UNIT;
-        if self.format == Format::BinarySi && !small {
-            let (mantissa, power) = factor_out(divide_up(self.nanos, UNIT), 1024, 6);
+        // What is small, or no whole number, is written with a decimal suffix (`CanonicalizeBytes`).
+        let is_decimal = self.nanos.abs() < 1024 * UNIT || self.nanos % UNIT != 0;
+        if self.format == Format::BinarySi && !is_decimal {
+            let (mantissa, power) = factor_out(self.nanos / UNIT, 1024, 6);
             let suffix = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"][power];
             return write!(f, "{mantissa}{suffix}");
         }
@@ -306,6 +307,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_sum_that_is_no_whole_number_is_written_with_a_decimal_suffix() {
+        let quantity = |text| Quantity::parse(text).expect("a quantity");
+        assert_eq!((quantity("1Gi") + quantity("100m")).to_string(), "1073741824100m");
+        assert_eq!((quantity("1Gi") + quantity("1Gi")).to_string(), "2Gi");
+    }
 
     fn written(text: &str) -> String {
         Quantity::parse(text).map_or_else(|| "bad".to_owned(), |quantity| quantity.to_string())
