@@ -113,7 +113,9 @@ impl Tokens {
             }
             Ordered::Object(members) => {
                 let is_list = members.iter().any(|(key, _)| key == "items" || key == "rows")
-                    || members.iter().any(|(key, value)| key == "kind" && value.text() == Some("Table"));
+                    || members
+                        .iter()
+                        .any(|(key, value)| key == "kind" && value.text().is_some_and(is_list_kind));
                 let list = (list && key == "metadata") || is_list;
                 Ordered::Object(
                     members
@@ -265,6 +267,11 @@ fn events(body: &[u8], tokens: &mut Tokens) -> Vec<Ordered> {
         !is_bookmark(event) || seen == 1
     });
     events
+}
+
+/// Whether a kind is one of lists, which protobuf leaves without items where there are none.
+fn is_list_kind(kind: &str) -> bool {
+    kind == "Table" || kind.ends_with("List")
 }
 
 /// A bookmark tells the revision of the whole store, which others write to.
@@ -446,6 +453,17 @@ mod tests {
         let other = r#"{"message":"[b: y, a: x]","kind":"Status","details":{"causes":[{"field":"b","reason":"R"},{"field":"a","reason":"R"}]}}"#;
         assert_eq!(found(one, other), []);
         assert!(!found(one, &other.replace("\"b\"", "\"c\"")).is_empty());
+    }
+
+    #[test]
+    fn a_list_without_items_is_one() {
+        let mut tokens = Tokens::default();
+        let mut version = |kind: &str, revision: u8| {
+            let body = format!(r#"{{"kind":"{kind}","metadata":{{"resourceVersion":"{revision}"}}}}"#);
+            tokens.value("", got(&body), false).get("metadata").cloned()
+        };
+        assert_eq!(version("PodList", 1), version("PodList", 2));
+        assert_ne!(version("Pod", 1), version("Pod", 2));
     }
 
     #[test]
