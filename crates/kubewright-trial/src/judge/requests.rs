@@ -93,11 +93,11 @@ fn invalid(scene: &Scene<'_>, requests: &[&Request]) -> Vec<Finding> {
     };
     let refused = requests.iter().copied().filter(is_refused).filter(|one| one.patch != "json");
     let refused = refused.filter(|one| !makes_room(scene, requests, one));
-    // What is made of a changed sample may still be written when it is deleted, or until it is changed back.
+    // What is made of a changed sample may still be written when it is deleted, or until it is known that it is changed back.
     let is_asked = |write: &&Write| write.by == Who::Trial && scene.known.samples.contains(&write.id);
     let asked = scene.story.writes_in(scene.passed).find(is_asked).map(|write| write.at);
     let is_of_change = |one: &Request| {
-        let count = scene.number() + usize::from(asked.is_none_or(|asked| one.at >= asked));
+        let count = scene.number() + usize::from(asked.is_none_or(|asked| one.at >= asked + STALE));
         let mut desired = scene.story.plan.steps.iter().take(count).map(|step| &step.desired);
         matches!(desired.rfind(|desired| **desired != Desired::Nothing), Some(Desired::Changed(_)))
     };
@@ -337,6 +337,47 @@ mod tests {
             failing(&scene, &requests.iter().collect::<Vec<_>>()).len()
         };
         assert_eq!((told("log"), told("status")), (0, 1));
+    }
+
+    #[test]
+    fn a_try_that_comes_as_a_sample_is_changed_back_is_still_one_of_the_change() {
+        let told = |at: u64| -> Vec<Check> {
+            let change = Change::one(0, "/spec/image", None, false);
+            let there = Step::new(Act::Change(Some(change.clone())), Desired::Changed(change));
+            let back = Step::new(Act::Change(None), Desired::Samples);
+            let passed = |from: u64| Passed {
+                from: Duration::from_secs(from),
+                until: Duration::from_secs(from + 9),
+                rest: Rest::Quiet,
+                state: State::new(),
+                refused: None,
+            };
+            let sample = ObjectId::new("g/pages", "a/b");
+            let write = Write {
+                at: Duration::from_millis(10_001),
+                id: sample.clone(),
+                did: Did::Update,
+                by: Who::Trial,
+                subresource: String::new(),
+                object: json!({}),
+            };
+            let patch = Request { code: Some(422), ..refused("patch", at) };
+            let story = Story {
+                plan: Plan::new("change", [there, back]),
+                steps: vec![passed(0), passed(10)],
+                writes: vec![write],
+                requests: vec![patch],
+                lives: Vec::new(),
+            };
+            let known = Known { samples: vec![sample], ..Known::default() };
+            let (step, passed) = (&story.plan.steps[1], &story.steps[1]);
+            judge(&Scene { story: &story, step, passed, known: &known })
+                .into_iter()
+                .map(|one| one.check)
+                .collect()
+        };
+        assert_eq!(told(10_015), [Check::LaxSchema]);
+        assert_eq!(told(12_000), [Check::Schema]);
     }
 
     #[test]
