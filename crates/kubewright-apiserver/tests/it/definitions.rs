@@ -74,6 +74,24 @@ async fn a_definition_is_served_as_soon_as_it_is_created() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_status_of_a_definition_is_owned_by_the_server_that_writes_it() {
+    let api = Api::start().await;
+    api.post(DEFINITIONS, definition()).await.expect(201);
+    let made = api.get(&format!("{DEFINITIONS}/boxes.example.com")).await.expect(200);
+    let owners = made["metadata"]["managedFields"].as_array().unwrap();
+    let owner = owners.iter().find(|owner| owner["subresource"] == "status").unwrap();
+    assert_eq!((&owner["manager"], &owner["operation"]), (&json!("kube-apiserver"), &json!("Update")));
+    let condition = json!({".": {}, "f:lastTransitionTime": {}, "f:message": {}, "f:reason": {}, "f:status": {}, "f:type": {}});
+    let names = json!({"f:kind": {}, "f:listKind": {}, "f:plural": {}, "f:shortNames": {}, "f:singular": {}});
+    let conditions =
+        json!({r#"k:{"type":"Established"}"#: condition, r#"k:{"type":"NamesAccepted"}"#: condition});
+    assert_eq!(
+        owner["fieldsV1"],
+        json!({"f:status": {"f:acceptedNames": names, "f:conditions": conditions}})
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn objects_are_defaulted_pruned_and_checked_by_the_schema() {
     let api = Api::start().await;
     api.post(DEFINITIONS, definition()).await.expect(201);

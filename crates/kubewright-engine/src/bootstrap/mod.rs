@@ -14,12 +14,9 @@ use kubewright_meta::{ApiError, object};
 use kubewright_store::Revision;
 use serde_json::{Value, json};
 
-use crate::engine::{Engine, SERVER, Settings};
+use crate::engine::{Engine, MANAGER, SERVER, Settings};
 use crate::request::{Call, FieldValidation, WriteOptions};
 use crate::verbs::{self, Part, follow_up};
-
-/// Who has written them, as field ownership tells it.
-const MANAGER: &str = "kube-apiserver";
 
 /// The name of the networks that the server was started with.
 const CIDR: &str = "kubernetes";

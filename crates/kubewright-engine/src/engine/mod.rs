@@ -41,6 +41,9 @@ use crate::request::Call;
 pub(crate) static SERVER: LazyLock<User> =
     LazyLock::new(|| User::new("system:apiserver", ["system:masters"]));
 
+/// The manager of what the server writes by itself, as field ownership tells it.
+pub(crate) const MANAGER: &str = "kube-apiserver";
+
 /// The objects of a cluster and what holds for all verbs on them.
 pub struct Engine {
     world: World,

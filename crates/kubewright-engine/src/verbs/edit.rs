@@ -23,6 +23,21 @@ pub async fn edit(
     swap(engine, call, part, &Step::Edit(edit), &options, Vec::new()).await
 }
 
+/// The same, as a write of a manager, who owns what it changes.
+///
+/// # Errors
+/// As [`edit`].
+pub(super) async fn edit_as(
+    engine: &Engine,
+    call: Call<'_>,
+    part: Part,
+    manager: &str,
+    edit: &Edit<'_>,
+) -> Result<Written, ApiError> {
+    let options = WriteOptions { manager: manager.to_owned(), ..WriteOptions::default() };
+    swap(engine, call, part, &Step::Edit(edit), &options, Vec::new()).await
+}
+
 /// Changes the part of the current object that a view shows.
 ///
 /// # Errors

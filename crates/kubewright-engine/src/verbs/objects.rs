@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{Part, create};
 use crate::admission::{Admission, Edit, Objects};
-use crate::engine::{Engine, SERVER, convert};
+use crate::engine::{Engine, MANAGER, SERVER, convert};
 use crate::request::{Call, WriteOptions};
 
 impl Objects for Engine {
@@ -51,7 +51,7 @@ impl Objects for Engine {
         Box::pin(async move {
             let Some(kind) = Self::kinds(self).find(&NAMESPACE).cloned() else { return Ok(()) };
             let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-            let options = WriteOptions { manager: "kube-apiserver".to_owned(), ..WriteOptions::default() };
+            let options = WriteOptions { manager: MANAGER.to_owned(), ..WriteOptions::default() };
             let call = Call { kind: &kind, namespace: "", name: "", user: &SERVER };
             create::create(self, call, Decoded::of(namespace), options).await.map(drop)
         })
@@ -66,7 +66,7 @@ impl Objects for Engine {
         Box::pin(async move {
             let Some(kind) = Self::kinds(self).find(&RESOURCE_QUOTA).cloned() else { return Ok(()) };
             let call = Call { kind: &kind, namespace, name, user: &SERVER };
-            super::edit(self, call, Part::Status, false, edit).await.map(drop)
+            super::edit::edit_as(self, call, Part::Status, MANAGER, edit).await.map(drop)
         })
     }
 }

@@ -127,7 +127,12 @@ async fn try_swap(
         Step::Apply(_) => body::default_applied(call.kind, &mut next),
         _ => body::default(call.kind, &mut next),
     }
-    if matches!(step, Step::Replace(_) | Step::Change(_)) {
+    let is_owned = match step {
+        Step::Replace(_) | Step::Change(_) => true,
+        Step::Edit(_) => !options.manager.is_empty(),
+        Step::Apply(_) | Step::View(_) => false,
+    };
+    if is_owned {
         ownership::own(engine, call, part.subresource(), options, Some(&current), &mut next);
     }
     // What the server changes by itself was admitted as what asked for it.

@@ -12,12 +12,9 @@ use kubewright_meta::{ApiError, object};
 use serde_json::json;
 
 use crate::engine::allocate::{addresses_of, is_held};
-use crate::engine::{Engine, SERVER};
+use crate::engine::{Engine, MANAGER, SERVER};
 use crate::request::{Call, DeleteOptions, WriteOptions};
 use crate::verbs::{create, delete};
-
-/// Who has written an IPAddress, as field ownership tells it.
-const MANAGER: &str = "kube-apiserver";
 
 /// Makes the IPAddresses that a service has come to need, and removes those of addresses that it has given up.
 pub(in crate::verbs) async fn changed(

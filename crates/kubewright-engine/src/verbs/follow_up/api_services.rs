@@ -15,12 +15,9 @@ use kubewright_kinds::{Kind, encode};
 use kubewright_meta::{ApiError, object};
 use serde_json::Value;
 
-use crate::engine::{Engine, SERVER};
+use crate::engine::{Engine, MANAGER, SERVER};
 use crate::request::{Call, DeleteOptions, WriteOptions};
 use crate::verbs::{Part, create, delete, update};
-
-/// Who has written them, as field ownership tells it.
-const MANAGER: &str = "kube-apiserver";
 
 /// After a commit of an APIService: what the server keeps is put right, and the condition of what it serves itself.
 pub(super) async fn changed(engine: &Engine, kind: &Arc<Kind>, name: &str) {

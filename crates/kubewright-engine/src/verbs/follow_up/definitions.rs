@@ -9,10 +9,11 @@ use kubewright_store::{Change, Expect, Name};
 use serde_json::Value;
 
 use crate::engine::definitions::{is_definition, made_by};
-use crate::engine::{Engine, SERVER};
-use crate::request::{Call, DeleteOptions};
+use crate::engine::{Engine, MANAGER, SERVER};
+use crate::request::{Call, DeleteOptions, WriteOptions};
 use crate::verbs::definitions::{CLEANUP, set_terminating};
 use crate::verbs::delete::{self, is_finished};
+use crate::verbs::{Part, ownership};
 
 use super::api_services;
 
@@ -59,6 +60,9 @@ async fn establish(engine: &Engine, kind: &Arc<Kind>, name: &str) -> Option<Valu
         let now = if next == current {
             current
         } else {
+            let call = Call { kind, namespace: "", name, user: &SERVER };
+            let options = WriteOptions { manager: MANAGER.to_owned(), ..WriteOptions::default() };
+            ownership::own(engine, call, Part::Status.subresource(), &options, Some(&current), &mut next);
             let change = Change::Put(encode::draft(kind, next.clone()));
             match engine.commit(epoch, kind, &key, Expect::At(entry.revision), change).await {
                 Ok(Some(_)) => next,

@@ -30,6 +30,18 @@ async fn creations_at_the_same_time_share_what_is_left() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_used_is_owned_by_the_server_that_counts_it() {
+    let api = started().await;
+    limit(&api, json!({"count/configmaps": "3"}), json!({"count/configmaps": "0"})).await;
+    api.post(&format!("{NAMESPACE}/configmaps"), json!({"metadata": {"name": "m"}})).await.expect(201);
+    let quota = api.get(&format!("{QUOTAS}/q")).await.expect(200);
+    let owners = quota["metadata"]["managedFields"].as_array().unwrap();
+    let owner = owners.iter().find(|owner| owner["manager"] == "kube-apiserver").unwrap();
+    assert_eq!((&owner["operation"], &owner["subresource"]), (&json!("Update"), &json!("status")));
+    assert_eq!(owner["fieldsV1"], json!({"f:status": {"f:used": {"f:count/configmaps": {}}}}));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_pod_says_what_is_limited_and_is_charged_for_it() {
     let api = started().await;
     let hard = json!({"requests.cpu": "500m", "limits.memory": "1Gi", "pods": "2"});
