@@ -51,6 +51,14 @@ pub(crate) struct Options {
     /// How many conversations or stories are held side by side (default: 4, and 32 stories)
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
+    /// A folder with published definitions, `crds/PROJECT/NAME.yaml`, and objects of their kinds, `samples.json`: each definition is
+    /// applied twice, and there are as many conversations about the kinds of a project as there are seeds. What takes more than
+    /// three times as long is a finding, too
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["controllers", "kinds", "out", "show"])]
+    corpus: Option<PathBuf>,
+    /// Which projects of `--corpus` (default: all)
+    #[arg(long, value_name = "PROJECTS", requires = "corpus")]
+    projects: Option<String>,
     /// A folder for the shortest conversation of each sort of difference, for `tests/golden/golden.py record`
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -107,6 +115,12 @@ fn compared(program: &Path, options: &Options, kubeconfig: &Path) -> Command {
         if is_given {
             differ.arg(name);
         }
+    }
+    if let Some(folder) = &options.corpus {
+        differ.arg("--published").arg(folder);
+    }
+    if let Some(projects) = &options.projects {
+        differ.args(["--projects", projects]);
     }
     if let Some(out) = &options.out {
         differ.arg("--out").arg(out);

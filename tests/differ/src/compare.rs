@@ -158,7 +158,10 @@ pub(crate) fn compare(
     let (mut left, mut right) = (warnings(reference, theirs), warnings(ours, own));
     // What a patch has made is looked through in the order of Go's structs there, and a schema in that of its maps.
     for told in [&mut left, &mut right] {
-        if told.iter().all(|warning| warning.contains("unknown field") || warning.contains("unrecognized format")) {
+        if told
+            .iter()
+            .all(|warning| warning.contains("unknown field") || warning.contains("unrecognized format"))
+        {
             told.sort();
         }
     }

@@ -30,6 +30,13 @@ impl Corpus {
         Ok(corpus)
     }
 
+    /// These objects.
+    pub(crate) fn of(objects: &[Value]) -> Self {
+        let mut corpus = Self::default();
+        objects.iter().for_each(|object| corpus.take(object));
+        corpus
+    }
+
     fn read_folder(&mut self, folder: &Path) -> Result<()> {
         let mut files: Vec<_> = std::fs::read_dir(folder)
             .with_context(|| format!("reading {}", folder.display()))?

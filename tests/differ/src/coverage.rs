@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::conversation::Conversation;
+use crate::hold::Got;
 use crate::shrink::Outcome;
+use crate::times::Times;
 
 /// Counts of conversations, requests, kinds and statuses.
 #[derive(Debug, Default)]
@@ -13,6 +15,7 @@ pub(crate) struct Coverage {
     requests: BTreeMap<String, usize>,
     kinds: BTreeMap<String, usize>,
     statuses: BTreeMap<u16, usize>,
+    pub(crate) times: Times,
 }
 
 impl Coverage {
@@ -20,11 +23,18 @@ impl Coverage {
     pub(crate) fn count(&mut self, conversation: &Conversation, outcome: &Outcome) {
         self.held += 1;
         self.differing += usize::from(!outcome.differences.is_empty());
-        for (ask, got) in conversation.asks.iter().zip(&outcome.reference) {
-            *self.requests.entry(ask.what.clone()).or_default() += 1;
-            *self.kinds.entry(ask.place.resource.kind.clone()).or_default() += 1;
-            *self.statuses.entry(got.status).or_default() += 1;
+        let answers = outcome.reference.iter().zip(&outcome.ours);
+        for (ask, (reference, ours)) in conversation.asks.iter().zip(answers) {
+            self.request(&ask.what, &ask.place.resource.kind, reference, ours);
         }
+    }
+
+    /// Takes in a request.
+    pub(crate) fn request(&mut self, what: &str, kind: &str, reference: &Got, ours: &Got) {
+        *self.requests.entry(what.to_owned()).or_default() += 1;
+        *self.kinds.entry(kind.to_owned()).or_default() += 1;
+        *self.statuses.entry(reference.status).or_default() += 1;
+        self.times.add(what, reference.took, ours.took);
     }
 
     /// How many requests were answered.

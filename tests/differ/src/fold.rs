@@ -27,6 +27,15 @@ pub(crate) struct Finding {
     pub(crate) request: String,
 }
 
+impl Finding {
+    /// Prints it, with the first request that shows it.
+    pub(crate) fn print(&self) {
+        let Self { sort, times, seeds, first, request, .. } = self;
+        println!("\n{times} × in seeds {seeds:?}\n  {sort}\n  {request}");
+        println!("    reference  {}\n    ours       {}", first.reference, first.ours);
+    }
+}
+
 #[expect(clippy::expect_used, reason = "constants, compiled by the tests")]
 static VOLATILE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r#"d\d+r\d+|\d+|"[^"]*"|'[^']*'"#).expect("a pattern"));

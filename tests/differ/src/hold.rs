@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use http::Request;
@@ -26,6 +26,8 @@ pub(crate) struct Got {
     pub(crate) media: String,
     pub(crate) warnings: Vec<String>,
     pub(crate) body: Vec<u8>,
+    /// How long the answer took, to its last byte.
+    pub(crate) took: Duration,
     /// The request as this server was sent it.
     pub(crate) sent: Sent,
 }
@@ -63,26 +65,40 @@ pub(crate) async fn hold(side: &Side, conversation: &Conversation, run: &str) ->
             got.push(None);
             continue;
         }
+        let mut began = Instant::now();
         let mut answer = side.send(request(&sent)?).await?;
         let mut left = 100;
         while ask.until_ok && answer.status != 200 && left > 0 {
             tokio::time::sleep(Duration::from_millis(50)).await;
+            began = Instant::now();
             answer = side.send(request(&sent)?).await?;
             left -= 1;
         }
+        let took = began.elapsed();
         if ask.pause > 0 {
             tokio::time::sleep(Duration::from_millis(ask.pause)).await;
         }
         heard.listen(ask, run, &answer);
-        got.push(Some(got_of(answer, sent)));
+        got.push(Some(got_of(answer, sent, took)));
     }
     rest(&streams).await;
     for (at, sent, stream) in streams {
         let status = stream.status;
-        got[at] = Some(Got { status, media: String::new(), warnings: Vec::new(), body: stream.end(), sent });
+        let (media, warnings, took) = (String::new(), Vec::new(), Duration::ZERO);
+        got[at] = Some(Got { status, media, warnings, body: stream.end(), took, sent });
     }
     clean(side, conversation, run).await;
     Ok(got.into_iter().flatten().collect())
+}
+
+/// Sends one request.
+///
+/// # Errors
+/// Where the server does not answer.
+pub(crate) async fn exchange(side: &Side, sent: Sent) -> Result<Got> {
+    let began = Instant::now();
+    let answer = side.send(request(&sent)?).await?;
+    Ok(got_of(answer, sent, began.elapsed()))
 }
 
 async fn prepare(side: &Side, run: &str) -> Result<()> {
@@ -147,7 +163,7 @@ fn request(sent: &Sent) -> Result<Request<Vec<u8>>> {
     Ok(request.body(if in_protobuf { proto::write(&body) } else { body.into_bytes() })?)
 }
 
-fn got_of(answer: Answer, sent: Sent) -> Got {
+fn got_of(answer: Answer, sent: Sent, took: Duration) -> Got {
     let text = |name: &str| {
         answer.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
     };
@@ -157,7 +173,7 @@ fn got_of(answer: Answer, sent: Sent) -> Got {
         .iter()
         .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
         .collect();
-    Got { status: answer.status, media: text("content-type"), warnings, body: answer.body, sent }
+    Got { status: answer.status, media: text("content-type"), warnings, body: answer.body, took, sent }
 }
 
 impl Heard {

@@ -18,15 +18,16 @@ mod make;
 mod mutate;
 mod ordered;
 mod proto;
+mod published;
 mod roles;
 mod scenario;
 mod schema;
 mod shrink;
 mod side;
 mod sweep;
+mod times;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -36,7 +37,7 @@ use tokio::sync::Mutex;
 
 use crate::corpus::Corpus;
 use crate::coverage::Coverage;
-use crate::fold::{Findings, text_of};
+use crate::fold::{Finding, Findings, text_of};
 use crate::make::Scope;
 use crate::mutate::Maker;
 use crate::schema::Served;
@@ -88,6 +89,13 @@ struct Options {
     /// Which share of the sweep's requests: the first of twenty is 1/20
     #[arg(long, default_value = "1/1", value_parser = part, value_name = "K/N")]
     part: (usize, usize),
+    /// A folder with published definitions, `crds/PROJECT/NAME.yaml`, and objects of their kinds, `samples.json`: they are compared,
+    /// project by project, with as many conversations each as there are seeds
+    #[arg(long)]
+    published: Option<PathBuf>,
+    /// Which of their projects (all)
+    #[arg(long, value_delimiter = ',')]
+    projects: Vec<String>,
     /// How many sorts of difference are shrunk
     #[arg(long, default_value_t = 20)]
     shrink: usize,
@@ -117,6 +125,9 @@ async fn main() -> Result<()> {
     let pair =
         Pair { reference: Side::of(&options.reference).await?, ours: Side::of(&options.kubeconfig).await? };
     roles::fill(&pair.reference, &pair.ours).await?;
+    if let Some(folder) = &options.published {
+        return published::run(&options, folder, &pair).await;
+    }
     let served = Served::of(&pair.reference).await.context("asking the reference what it serves")?;
     let corpus = Corpus::read(&options.corpus)?;
     let scope = Scope { maker: Maker { served: &served, corpus: &corpus }, kinds: options.kinds.clone() };
@@ -126,20 +137,12 @@ async fn main() -> Result<()> {
     if options.show {
         return show(&options, &scope, &pair).await;
     }
-    let (findings, coverage) = compare_all(&options, &scope, &pair).await?;
+    let tally = Mutex::default();
+    compare_all(&options, &scope, &pair, options.seeds.clone(), &tally).await?;
+    let (findings, coverage) = tally.into_inner();
     coverage.print();
     let all = findings.sorted();
-    for finding in &all {
-        println!(
-            "\n{} × in seeds {:?}\n  {}\n  {}\n    reference  {}\n    ours       {}",
-            finding.times,
-            finding.seeds,
-            finding.sort,
-            finding.request,
-            finding.first.reference,
-            finding.first.ours
-        );
-    }
+    all.iter().for_each(Finding::print);
     if let Some(folder) = &options.out {
         std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
         for (number, finding) in all.iter().take(options.shrink).enumerate() {
@@ -186,9 +189,15 @@ async fn show(options: &Options, scope: &Scope<'_>, pair: &Pair) -> Result<()> {
     Ok(())
 }
 
-async fn compare_all(options: &Options, scope: &Scope<'_>, pair: &Pair) -> Result<(Findings, Coverage)> {
-    let state = Arc::new(Mutex::new((Findings::default(), Coverage::default())));
-    let next = AtomicU64::new(options.seeds.start);
+/// Holds the conversations of `seeds`, and adds what was found to the tally.
+async fn compare_all(
+    options: &Options,
+    scope: &Scope<'_>,
+    pair: &Pair,
+    seeds: std::ops::Range<u64>,
+    tally: &Mutex<(Findings, Coverage)>,
+) -> Result<()> {
+    let next = AtomicU64::new(seeds.start);
     let failed = AtomicUsize::new(0);
     let end = Instant::now() + Duration::from_secs(options.minutes * 60);
     let began = std::time::SystemTime::now()
@@ -197,14 +206,14 @@ async fn compare_all(options: &Options, scope: &Scope<'_>, pair: &Pair) -> Resul
     let work = || async {
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= options.seeds.end || Instant::now() > end || failed.load(Ordering::Relaxed) > 20 {
+            if seed >= seeds.end || Instant::now() > end || failed.load(Ordering::Relaxed) > 20 {
                 return;
             }
             let conversation = make::conversation(scope, seed);
             match pair.hold(&conversation, &format!("d{seed}r{began}")).await {
                 Ok(outcome) => {
-                    let mut state = state.lock().await;
-                    let (findings, coverage) = &mut *state;
+                    let mut tally = tally.lock().await;
+                    let (findings, coverage) = &mut *tally;
                     coverage.count(&conversation, &outcome);
                     let told = if options.first { 1 } else { usize::MAX };
                     for (at, differences) in outcome.differences.iter().take(told) {
@@ -234,8 +243,7 @@ async fn compare_all(options: &Options, scope: &Scope<'_>, pair: &Pair) -> Resul
     if failed > 20 {
         bail!("{failed} conversations could not be held");
     }
-    let Ok(state) = Arc::try_unwrap(state) else { bail!("a conversation is still being held") };
-    Ok(state.into_inner())
+    Ok(())
 }
 
 #[cfg(test)]

@@ -36,6 +36,12 @@ impl Resource {
         }
     }
 
+    /// Whether a name is its kind, its plural, or its plural and group, as definitions are named.
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        let definition = name.strip_prefix(&*self.plural).and_then(|rest| rest.strip_prefix('.'));
+        name == self.kind || name == self.plural || definition.is_some_and(|group| group == self.group)
+    }
+
     pub(crate) fn can(&self, verb: &str) -> bool {
         self.verbs.iter().any(|own| own == verb)
     }

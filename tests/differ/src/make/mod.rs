@@ -134,8 +134,7 @@ impl Making<'_> {
             .filter(|resource| resource.can("create") && !LEFT_OUT.contains(&resource.kind.as_str()))
             .filter(|resource| only.is_none_or(|kind| kind == resource.kind))
             .filter(|resource| {
-                self.scope.kinds.is_empty()
-                    || self.scope.kinds.iter().any(|kind| *kind == resource.kind || *kind == resource.plural)
+                self.scope.kinds.is_empty() || self.scope.kinds.iter().any(|name| resource.is_called(name))
             })
             .collect();
         let Some(resource) = fit.choose(&mut self.rng).map(|resource| (*resource).clone()) else { return };

@@ -65,8 +65,7 @@ fn subjects(scope: &Scope<'_>, more: &[Value]) -> Vec<Subject> {
     let wanted = |resource: &&Resource| {
         resource.can("create")
             && !LEFT_OUT.contains(&resource.kind.as_str())
-            && (scope.kinds.is_empty()
-                || scope.kinds.iter().any(|kind| *kind == resource.kind || *kind == resource.plural))
+            && (scope.kinds.is_empty() || scope.kinds.iter().any(|name| resource.is_called(name)))
     };
     let mut found = Vec::new();
     for resource in scope.maker.served.resources.iter().filter(wanted) {
