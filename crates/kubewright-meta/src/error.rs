@@ -199,14 +199,22 @@ impl ApiError {
         .with_details(details(name, kind.group(), kind.plural()))
     }
 
-    /// The same, of a name that the server was asked to choose; it says so of one that was given beside `generateName`, too.
+    /// The same, of a name that the server was asked to choose; it says so of one that was given beside `generateName`, too. The group is the
+    /// one that its objects are stored in (`k8s.io/apiserver/pkg/registry/rest/create.go`, `CheckGeneratedNameError`).
     #[must_use]
-    pub fn of_generated_name(mut self) -> Self {
-        self.message.push_str(", the server was not able to generate a unique name for the object");
-        if let Some(details) = &mut self.details {
-            details["retryAfterSeconds"] = 1.into();
-        }
-        self
+    pub fn generated_name_exists(kind: &impl TypeNames, name: &str) -> Self {
+        let (group, plural) = (kind.own_group(), kind.plural());
+        let mut details = details(name, group, plural);
+        details["retryAfterSeconds"] = 1.into();
+        let what = qualified(plural, group);
+        Self::new(
+            StatusCode::CONFLICT,
+            "AlreadyExists",
+            format!(
+                "{what} {name:?} already exists, the server was not able to generate a unique name for the object"
+            ),
+        )
+        .with_details(details)
     }
 
     /// 409: the object has changed, or a precondition does not hold.

@@ -123,6 +123,16 @@ async fn a_scale_is_a_scale_of_the_object_in_the_url() {
     let message = api.put(&place, labelled).await.refused(422, "Invalid");
     assert!(message.starts_with("Scale.autoscaling \"a\" is invalid: metadata.labels: Invalid"), "{message}");
     assert_eq!(api.put(&place, scale("a", 2.into())).await.expect(200)["spec"]["replicas"], 2);
+    let at = |version: &str| {
+        let mut scale = scale("a", 3.into());
+        scale["metadata"]["resourceVersion"] = version.into();
+        api.put(&place, scale)
+    };
+    let answer = at("+5").await;
+    let message = "strconv.ParseUint: parsing \"+5\": invalid syntax";
+    assert_eq!((answer.code.as_u16(), &answer.body["message"]), (500, &json!(message)));
+    at("1").await.refused(409, "Conflict");
+    assert_eq!(at("0").await.expect(200)["spec"]["replicas"], 3, "none is named");
 }
 
 #[tokio::test(start_paused = true)]
@@ -154,6 +164,12 @@ async fn the_numbers_of_a_custom_scale_are_checked_where_they_stand() {
     assert_eq!(api.patch(&format!("{BOXES}/a/scale"), "merge", change).await.refused(422, "Invalid"), words);
     let change = json!({"spec": {"size": -1}});
     assert_eq!(api.patch(&format!("{BOXES}/a"), "merge", change).await.refused(422, "Invalid"), words);
+    let none = json!({"metadata": {"name": "a", "resourceVersion": "0"}, "spec": {"replicas": 2}});
+    let message = api.put(&format!("{BOXES}/a/scale"), none).await.refused(422, "Invalid");
+    assert!(
+        message.ends_with("metadata.resourceVersion: Invalid value: 0: must be specified for an update"),
+        "{message}"
+    );
     let message = api.get(&format!("{BOXES}/b/scale")).await.refused(500, "InternalError");
     assert_eq!(message, "Internal error occurred: the spec replicas field \".spec.size\" does not exist");
     let set =

@@ -169,6 +169,17 @@ async fn an_event_of_the_newer_group_is_refused_as_one_of_the_core_group() {
     let answer = api.post("/apis/events.k8s.io/v1/namespaces/default/events", event).await;
     assert_eq!(answer.body["details"].get("group"), None);
     assert!(answer.refused(422, "Invalid").starts_with("Event \"a\" is invalid"));
+    let event =
+        json!({"metadata": {"name": "a", "generateName": "a-"}, "involvedObject": {"namespace": "default"}});
+    api.post("/api/v1/namespaces/default/events", event).await.expect(201);
+    let event = json!({
+        "metadata": {"name": "a", "generateName": "a-"}, "regarding": {"namespace": "default"}, "reason": "r", "action": "a",
+        "type": "Normal", "eventTime": "2024-01-02T03:04:05.000000Z", "reportingController": "example.com/c", "reportingInstance": "i"
+    });
+    let answer = api.post("/apis/events.k8s.io/v1/namespaces/default/events", event).await;
+    assert_eq!(answer.body["details"].get("group"), None);
+    let message = answer.refused(409, "AlreadyExists");
+    assert!(message.starts_with("events \"a\" already exists, the server was not able"), "{message}");
 }
 
 #[tokio::test(start_paused = true)]

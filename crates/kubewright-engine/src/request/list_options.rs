@@ -8,9 +8,8 @@ use kubewright_kinds::{Kind, Summary, encode, summary};
 use kubewright_meta::selector::LabelSelector;
 use kubewright_meta::{ApiError, FieldError};
 use kubewright_store::{Entry, Revision};
-use serde_json::json;
 
-use super::Call;
+use super::{Call, parse_version};
 
 /// How a list relates to the resource version that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,15 +211,6 @@ fn version(text: &str, watch: bool) -> Result<Option<Revision>, ApiError> {
         Err(why) if watch => Err(ApiError::unexplained(why)),
         Err(why) => Err(ApiError::bad_request(format!("invalid resource version: {why}"))),
     }
-}
-
-/// A resource version, or what Kubernetes says of a text that is none (`k8s.io/apiserver/pkg/storage/api_object_versioner.go`).
-pub(crate) fn parse_version(text: &str) -> Result<Revision, String> {
-    text.parse().map(Revision).map_err(|_| {
-        let digits = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty();
-        let why = if digits { "value out of range" } else { "invalid syntax" };
-        format!("resourceVersion: Invalid value: {}: strconv.ParseUint: parsing {text:?}: {why}", json!(text))
-    })
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ pub(crate) mod part;
 pub(crate) mod place;
 mod said;
 pub(crate) mod type_of_body;
+mod version;
 
 use std::sync::Arc;
 
@@ -17,10 +18,10 @@ use kubewright_kinds::Kind;
 use kubewright_store::Name;
 
 pub use body::{FieldValidation, default, review_of};
-pub(crate) use list_options::parse_version;
 pub use list_options::{ListOptions, VersionMatch};
 pub use options::{DeleteOptions, Propagation, WriteOptions};
 pub use part::part_of;
+pub(crate) use version::{parse_version, version_of};
 
 /// One object (or, with an empty name, one place) of a kind, and who asks.
 #[derive(Clone, Copy)]

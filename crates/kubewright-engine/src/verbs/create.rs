@@ -15,14 +15,13 @@ use serde_json::Value;
 
 use super::follow_up::addresses;
 use super::part::{Part, stamp};
-use super::swap::version_of;
 use super::{Written, custom, definitions, device_claims, follow_up, ownership, update};
 use crate::admission::{self, Review};
 use crate::engine::allocate::{self, addresses_of};
 use crate::engine::epochs::Epoch;
 use crate::engine::{Engine, convert};
 use crate::request::place::{check_name, place, place_in_namespace};
-use crate::request::{Call, WriteOptions, body, key};
+use crate::request::{Call, WriteOptions, body, key, version_of};
 
 /// How often a generated name is tried (`k8s.io/apiserver/pkg/registry/generic/registry`, `maxNameGenerationCreateAttempts`).
 const NAME_ATTEMPTS: usize = 8;
@@ -286,10 +285,10 @@ async fn create_object(
 
 /// 409, which says when the object of that name is on its way out (`k8s.io/apiserver/pkg/registry/generic/registry/store.go`).
 fn already_exists(engine: &Engine, kind: &Kind, key: &str, name: &str, generates: bool) -> ApiError {
-    let mut error = ApiError::already_exists(kind, name);
-    if generates {
-        error = error.of_generated_name();
-    }
+    let mut error = match generates {
+        true => ApiError::generated_name_exists(kind, name),
+        false => ApiError::already_exists(kind, name),
+    };
     let snapshot = engine.snapshot();
     let there = snapshot.get(&kind.collection, key).map(|entry| encode::value(kind, entry));
     if there.is_some_and(|there| !object::meta_text(&there, "deletionTimestamp").is_empty()) {

@@ -15,7 +15,7 @@ use kubewright_table as table;
 use serde_json::{Map, Value, json};
 
 use super::edit::write_view;
-use super::swap::{View, modified, precondition_failed};
+use super::swap::{View, check_version, precondition_failed};
 use super::{Written, ownership};
 use crate::engine::Engine;
 use crate::request::body::{of_patch, patched};
@@ -248,10 +248,10 @@ fn check_preconditions(
     replaces: bool,
     (scale, object): (&Value, &Value),
 ) -> Result<(), ApiError> {
-    let (given, uid) = (object::resource_version(scale), object::uid(scale));
-    if !given.is_empty() && given != object::resource_version(object) {
-        return Err(modified(call));
+    if !object::resource_version(scale).is_empty() {
+        check_version(call, object, scale)?;
     }
+    let uid = object::uid(scale);
     if !uid.is_empty() && uid != object::uid(object) {
         // Only a replacement is held against what is stored before it is made.
         if replaces || call.kind.custom.is_some() {

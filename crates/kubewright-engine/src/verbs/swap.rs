@@ -23,7 +23,7 @@ use crate::engine::allocate::{self, addresses_of};
 use crate::engine::epochs::Epoch;
 use crate::engine::{Engine, convert};
 use crate::request::place::{check_name, place_in_namespace};
-use crate::request::{Call, WriteOptions, body};
+use crate::request::{Call, WriteOptions, body, version_of};
 
 /// How the next object comes from the current one.
 pub(super) enum Step<'a> {
@@ -335,7 +335,7 @@ fn check_uid(call: Call<'_>, options: &WriteOptions, current: &Value, next: &Val
 }
 
 /// The version that a write names must be the current one. Returns whether it named one.
-fn check_version(call: Call<'_>, current: &Value, next: &Value) -> Result<bool, ApiError> {
+pub(super) fn check_version(call: Call<'_>, current: &Value, next: &Value) -> Result<bool, ApiError> {
     let version = version_of(next)?;
     if version == 0 {
         if call.kind.behaviour.conditional_update {
@@ -346,20 +346,6 @@ fn check_version(call: Call<'_>, current: &Value, next: &Value) -> Result<bool, 
     }
     let newest = object::resource_version(current).parse::<u64>().unwrap_or_default();
     if Revision(version) == Revision(newest) { Ok(true) } else { Err(modified(call)) }
-}
-
-/// The resource version that an object names; 0 where it names none.
-///
-/// # Errors
-/// 500 without a reason, as in Kubernetes, for one that is no number.
-pub(super) fn version_of(object: &Value) -> Result<u64, ApiError> {
-    let given = object::resource_version(object);
-    if given.is_empty() {
-        return Ok(0);
-    }
-    given
-        .parse()
-        .map_err(|_| ApiError::unexplained(format!("strconv.ParseUint: parsing {given:?}: invalid syntax")))
 }
 
 /// 409: somebody else has changed the object.

@@ -5,11 +5,11 @@ use kubewright_identity::authz::forbidden;
 use kubewright_meta::{ApiError, object};
 use serde_json::Value;
 
-use super::swap::{Step, precondition_failed, swap, version_of};
+use super::swap::{Step, precondition_failed, swap};
 use super::{Part, Written, create};
 use crate::engine::Engine;
 use crate::request::place::{check_name, place_in_namespace};
-use crate::request::{Call, WriteOptions, body};
+use crate::request::{Call, WriteOptions, body, version_of};
 
 /// Replaces an object (or a part) by what a request's body says. Kinds that allow it are created when they are missing.
 ///
