@@ -114,15 +114,16 @@ async fn prepare(side: &Side, run: &str) -> Result<()> {
     Ok(())
 }
 
-/// Removes what is not in the namespace. What cannot be removed is left: its name is never used again.
+/// Removes what is not in the namespace, and what would hold a definition that goes. What cannot be removed is left: its name is never used again.
 async fn clean(side: &Side, conversation: &Conversation, run: &str) {
     let mut gone = Vec::new();
-    for ask in
-        conversation.asks.iter().filter(|ask| !ask.place.resource.namespaced && !ask.place.name.is_empty())
-    {
-        let path = format!("{}/{}", ask.place.resource.path(None), ask.place.name).replace("@run@", run);
-        if !gone.contains(&path) {
-            gone.push(path);
+    for ask in conversation.asks.iter().filter(|ask| !ask.place.name.is_empty()) {
+        let resource = &ask.place.resource;
+        if !resource.namespaced || resource.group.contains("@run@") {
+            let path = format!("{}/{}", resource.path(Some(run)), ask.place.name).replace("@run@", run);
+            if !gone.contains(&path) {
+                gone.push(path);
+            }
         }
     }
     gone.push(format!("/api/v1/namespaces/{run}"));
