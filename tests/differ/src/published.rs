@@ -192,7 +192,8 @@ fn read(name: &str) -> Sent {
 /// An answer with its conditions in the order of their types: several controllers of kube-apiserver write them at the same time.
 fn in_order(mut got: Got) -> Got {
     let Ok(mut definition) = serde_json::from_slice::<Value>(&got.body) else { return got };
-    if let Some(conditions) = definition["status"]["conditions"].as_array_mut() {
+    // The status of a refusal is a word.
+    if let Some(Value::Array(conditions)) = definition.pointer_mut("/status/conditions") {
         conditions.sort_by_key(|condition| condition["type"].to_string());
         got.body = definition.to_string().into_bytes();
     }
