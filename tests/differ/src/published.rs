@@ -40,7 +40,7 @@ pub(crate) async fn run(options: &Options, folder: &Path, pair: &Pair) -> Result
     }
     let samples = samples(&folder.join("samples.json"))?;
     let tally = Mutex::<(Findings, Coverage)>::default();
-    let mut refused = 0;
+    let (mut done, mut definitions, mut refused) = (0, 0, 0);
     let end = Instant::now() + Duration::from_secs(options.minutes * 60);
     let each = options.seeds.end - options.seeds.start;
     for (number, (name, project)) in (0_u64..).zip(&projects) {
@@ -48,6 +48,7 @@ pub(crate) async fn run(options: &Options, folder: &Path, pair: &Pair) -> Result
             eprintln!("the time is over: {number} of {} projects", projects.len());
             break;
         }
+        (done, definitions) = (done + 1, definitions + project.len());
         let mut established = Vec::new();
         for (definition, text) in project {
             let mut tally = tally.lock().await;
@@ -94,9 +95,7 @@ pub(crate) async fn run(options: &Options, folder: &Path, pair: &Pair) -> Result
     slow.iter().for_each(|line| println!("slow: {line}"));
     let (reference, ours) = coverage.times.whole();
     println!(
-        "\n{} projects, {} definitions, {refused} of them refused by the reference; {} conversations, {} differ; {} differences; {reference:.1?} → {ours:.1?}",
-        projects.len(),
-        projects.values().map(BTreeMap::len).sum::<usize>(),
+        "\n{done} projects, {definitions} definitions, {refused} of them refused by the reference; {} conversations, {} differ; {} differences; {reference:.1?} → {ours:.1?}",
         coverage.held,
         coverage.differing,
         all.len()
