@@ -91,6 +91,13 @@ pub(crate) async fn hold(side: &Side, conversation: &Conversation, run: &str) ->
     Ok(got.into_iter().flatten().collect())
 }
 
+/// A number for the names of a run, which another run has not: seconds.
+pub(crate) fn began() -> u64 {
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs() % 100_000)
+}
+
 /// Sends one request.
 ///
 /// # Errors

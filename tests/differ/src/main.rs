@@ -200,9 +200,7 @@ async fn compare_all(
     let next = AtomicU64::new(seeds.start);
     let failed = AtomicUsize::new(0);
     let end = Instant::now() + Duration::from_secs(options.minutes * 60);
-    let began = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs() % 100_000);
+    let began = hold::began();
     let work = || async {
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);

@@ -21,6 +21,7 @@ use self::session::Session;
 use crate::Options;
 use crate::conversation::{Ask, Conversation};
 use crate::coverage::Coverage;
+use crate::hold::began;
 use crate::make::{LEFT_OUT, Scope};
 use crate::schema::Resource;
 use crate::shrink::Pair;
@@ -103,12 +104,6 @@ async fn taken(subjects: &[Subject], pair: &Pair) -> Result<Vec<Subject>> {
     }
     eprintln!("{} objects; the reference refuses of {refused:?}", found.len());
     Ok(found)
-}
-
-fn began() -> u64 {
-    std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs() % 100_000)
 }
 
 /// The requests about an object, but for changes that were tried at an object of its kind before.
