@@ -8,9 +8,10 @@ use std::cmp::Ordering;
 use serde_json::Value;
 
 pub use text::canonical_text;
+use text::{Family, Parts, Unit};
 
-/// An amount, exact to the nano unit. What is smaller is rounded away from zero. What is larger than a 64-bit number
-/// becomes the largest one, as in Kubernetes, but for decimal numbers of at most 18 digits: these have any power of ten.
+/// An amount, exact to the nano unit. What is smaller is rounded away from zero. What has a binary suffix and is larger
+/// than a 64-bit number becomes the largest one, as in Kubernetes. All amounts over 10^29 are alike.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity {
     nanos: i128,
@@ -25,35 +26,31 @@ enum Format {
 }
 
 const UNIT: i128 = 1_000_000_000;
-const LARGEST: i128 = i64::MAX as i128 * UNIT;
 /// Where all amounts are alike here that Kubernetes still tells apart.
 const BEYOND: i128 = 10_i128.pow(38);
-/// How many digits a 64-bit number surely holds.
-const FEW_DIGITS: usize = 18;
-/// How many digits of a number matter: more are cut before the point (the amount is over the largest) and rounded
-/// behind it.
-const DIGITS: usize = 30;
 
 impl Quantity {
     /// Nothing.
     pub const ZERO: Self = Self { nanos: 0, format: Format::DecimalSi };
 
     /// Reads a quantity: a signed decimal number and a suffix (`n u m k M G T P E`, `Ki` to `Ei`, or `e` and a number).
+    /// No digit at all is zero, as in Kubernetes.
     pub fn parse(text: &str) -> Option<Self> {
-        let (negative, rest) = match text.as_bytes().first()? {
-            b'-' => (true, &text[1..]),
-            b'+' => (false, &text[1..]),
-            _ => (false, text),
+        let parts = Parts::of(text).ok()?;
+        let (nanos, format) = match Unit::of(parts.suffix).ok()? {
+            Unit::Binary(power) => {
+                let nanos = text::binary_nanos(parts.whole, parts.fraction, power);
+                (i128::try_from(nanos).unwrap_or(BEYOND), Format::BinarySi)
+            }
+            Unit::Decimal(power, family) => {
+                let format = match family {
+                    Family::Suffix => Format::DecimalSi,
+                    Family::Exponent => Format::DecimalExponent,
+                };
+                (decimal_nanos(parts.whole, parts.fraction, power), format)
+            }
         };
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        let (number, suffix) = rest.split_at(end);
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        if fraction.contains('.') || (whole.is_empty() && fraction.is_empty()) {
-            return None;
-        }
-        let (scale, format) = Scale::of(suffix)?;
-        let nanos = scale.nanos(whole.trim_start_matches('0'), fraction);
-        Some(Self { nanos: if negative { -nanos } else { nanos }, format })
+        Some(Self { nanos: if parts.negative { -nanos } else { nanos }, format })
     }
 
     /// The quantity that a JSON value holds: a text, or a bare number.
@@ -212,67 +209,6 @@ fn divide_up(amount: i128, by: i128) -> i128 {
     if amount % by == 0 { quotient } else { quotient + amount.signum() }
 }
 
-enum Scale {
-    /// A power of 1024.
-    Binary(u32),
-    /// A power of 10.
-    Decimal(i64),
-}
-
-impl Scale {
-    fn of(suffix: &str) -> Option<(Self, Format)> {
-        let decimal = |power| Some((Self::Decimal(power), Format::DecimalSi));
-        let binary = |power| Some((Self::Binary(power), Format::BinarySi));
-        match suffix {
-            "n" => decimal(-9),
-            "u" => decimal(-6),
-            "m" => decimal(-3),
-            "" => decimal(0),
-            "k" => decimal(3),
-            "M" => decimal(6),
-            "G" => decimal(9),
-            "T" => decimal(12),
-            "P" => decimal(15),
-            "E" => decimal(18),
-            "Ki" => binary(1),
-            "Mi" => binary(2),
-            "Gi" => binary(3),
-            "Ti" => binary(4),
-            "Pi" => binary(5),
-            "Ei" => binary(6),
-            _ => {
-                let exponent = suffix.strip_prefix(['e', 'E'])?;
-                let power: i32 = exponent.parse().ok()?;
-                Some((Self::Decimal(power.into()), Format::DecimalExponent))
-            }
-        }
-    }
-
-    /// The amount in nano units of a number, given by the digits before and behind its point.
-    fn nanos(&self, whole: &str, fraction: &str) -> i128 {
-        match *self {
-            Self::Decimal(power) => decimal_nanos(whole, fraction, power),
-            Self::Binary(power) => {
-                let factor = 1024_i128.pow(power);
-                if whole.len() > 19 {
-                    return LARGEST;
-                }
-                let whole: i128 = whole.parse().unwrap_or_default();
-                // More than 19 digits behind the point would not fit the product.
-                let kept = &fraction[..fraction.len().min(19)];
-                let numerator: i128 = kept.parse().unwrap_or_default();
-                let scale = 10_i128.pow(u32::try_from(kept.len()).unwrap_or_default());
-                let behind = numerator.checked_mul(factor).map_or(0, |amount| {
-                    let units = amount / scale;
-                    let rest = amount % scale;
-                    units.saturating_mul(UNIT).saturating_add(divide_up(rest.saturating_mul(UNIT), scale))
-                });
-                whole.saturating_mul(factor).saturating_mul(UNIT).saturating_add(behind).min(LARGEST)
-            }
-        }
-    }
-}
-
 /// `whole.fraction × 10^power` in nano units.
 fn decimal_nanos(whole: &str, fraction: &str, power: i64) -> i128 {
     let digits = format!("{whole}{fraction}");
@@ -285,21 +221,20 @@ fn decimal_nanos(whole: &str, fraction: &str, power: i64) -> i128 {
     let shift = (power + 9).saturating_sub(behind);
     let length = i64::try_from(digits.len()).unwrap_or(i64::MAX);
     let magnitude = length.saturating_add(shift);
-    let largest = if whole.len() + fraction.len() <= FEW_DIGITS { BEYOND } else { LARGEST };
-    if magnitude > 39 || (magnitude > 29 && largest == LARGEST) {
-        return largest;
+    if magnitude > 39 {
+        return BEYOND;
     }
     if magnitude <= 0 {
         return 1;
     }
     if shift >= 0 {
-        let amount: i128 = digits.parse().unwrap_or(LARGEST);
-        return amount.saturating_mul(10_i128.pow(u32::try_from(shift).unwrap_or_default())).min(largest);
+        let amount: i128 = digits.parse().unwrap_or(BEYOND);
+        return amount.saturating_mul(10_i128.pow(u32::try_from(shift).unwrap_or_default())).min(BEYOND);
     }
-    let (kept, cut) = digits.split_at(usize::try_from(magnitude).unwrap_or(DIGITS).min(digits.len()));
-    let amount: i128 = kept.parse().unwrap_or(LARGEST);
+    let (kept, cut) = digits.split_at(usize::try_from(magnitude).unwrap_or(usize::MAX).min(digits.len()));
+    let amount: i128 = kept.parse().unwrap_or(BEYOND);
     let rest = cut.bytes().any(|digit| digit != b'0');
-    (amount + i128::from(rest)).min(LARGEST)
+    amount.saturating_add(rest.into()).min(BEYOND)
 }
 
 #[cfg(test)]
@@ -339,15 +274,18 @@ mod tests {
             ("1500Mi", "1500Mi"),
             ("0.0000000001", "1n"),
             ("5E", "5E"),
-            ("99999999999999999999", "9223372036854775807"),
+            ("99999999999999999999", "99999999999999999999"),
             ("1e20", "100e18"),
             ("1e22", "10e21"),
             ("1000E", "1000E"),
-            ("1000000000000000000E", "9223372036854775807"),
+            ("1000000000000000.1M", "1000000000000000100k"),
+            ("1000000000000000100k", "1000000000000000100k"),
             ("9Ei", "9223372036854775807"),
             ("+5", "5"),
             (".5", "500m"),
             ("1.", "1"),
+            (".", "0"),
+            ("m", "0"),
         ] {
             assert_eq!(written(given), canonical, "{given}");
         }
@@ -366,20 +304,21 @@ mod tests {
             ("-1", -ONE),
             ("1n", 1),
             ("0.1n", 1),
-            ("99999999999999999999E", LARGEST),
+            ("99999999999999999999E", BEYOND),
+            ("99999999999Ei", i128::from(i64::MAX) * ONE),
             ("1e20", 100_000_000_000 * ONE * ONE),
             ("1e99", BEYOND),
         ] {
             assert_eq!(billionths(text), Some(value), "{text}");
         }
-        for text in ["", "m", "1x", "1.2.3", "--1", "1e"] {
+        for text in ["", "1x", "1.2.3", "--1", "1e"] {
             assert_eq!(billionths(text), None, "{text}");
         }
     }
 
     #[test]
     fn a_text_that_is_no_quantity_is_refused() {
-        for bad in ["", "-", "x", "1.2.3", "1 Gi", "1gi", "Gi", "1e", "1ee3", "--1", "1.5KiB"] {
+        for bad in ["", "x", "1.2.3", "1 Gi", "1gi", "1e", "1ee3", "--1", "1.5KiB"] {
             assert_eq!(written(bad), "bad", "{bad}");
         }
     }
@@ -403,9 +342,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn writing_a_quantity_twice_changes_nothing(text in "[+-]?[0-9]{1,25}(\\.[0-9]{0,25})?(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|e-?[0-9]{1,3})?") {
-            let once = written(&text);
-            prop_assert_eq!(written(&once), once);
+        fn what_is_written_is_read_as_the_same_amount(text in "[+-]?[0-9]{1,25}(\\.[0-9]{0,25})?(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|e-?[0-9]{1,3})?") {
+            let quantity = Quantity::parse(&text).expect("a quantity");
+            prop_assert_eq!(Quantity::parse(&quantity.to_string()), Some(quantity));
         }
 
         #[test]

@@ -3,7 +3,6 @@
 /// The regular expression that the message quotes. The rule itself is [`Parts::of`].
 const MALFORMED: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-const BAD_NUMBER: &str = "unable to parse numeric part of quantity";
 const BAD_SUFFIX: &str = "unable to parse quantity's suffix";
 
 const DECIMAL: [(&str, i64); 10] =
@@ -27,7 +26,7 @@ pub fn canonical_text(text: &str) -> Result<String, &'static str> {
         return Ok(text.to_owned());
     }
     let (digits, exponent, family) = match unit {
-        Unit::Binary(power) => match binary(parts.whole, parts.fraction, power)? {
+        Unit::Binary(power) => match binary(parts.whole, parts.fraction, power) {
             Amount::Binary(text) => return Ok(signed(parts.negative, &text)),
             Amount::Nanos(nanos) => (nanos.to_string(), FINEST, Family::Suffix),
         },
@@ -40,15 +39,15 @@ pub fn canonical_text(text: &str) -> Result<String, &'static str> {
 }
 
 /// Sign, digits before and after the point, suffix.
-struct Parts<'a> {
-    negative: bool,
-    whole: &'a str,
-    fraction: &'a str,
-    suffix: &'a str,
+pub(super) struct Parts<'a> {
+    pub(super) negative: bool,
+    pub(super) whole: &'a str,
+    pub(super) fraction: &'a str,
+    pub(super) suffix: &'a str,
 }
 
 impl<'a> Parts<'a> {
-    fn of(text: &'a str) -> Result<Self, &'static str> {
+    pub(super) fn of(text: &'a str) -> Result<Self, &'static str> {
         if text.is_empty() {
             return Err(MALFORMED);
         }
@@ -94,7 +93,7 @@ fn split_digits(text: &str) -> (&str, &str) {
 }
 
 /// What the suffix says.
-enum Unit {
+pub(super) enum Unit {
     /// Times this power of two.
     Binary(u32),
     /// Times this power of ten.
@@ -103,13 +102,13 @@ enum Unit {
 
 /// How a power of ten is written.
 #[derive(Clone, Copy)]
-enum Family {
+pub(super) enum Family {
     Suffix,
     Exponent,
 }
 
 impl Unit {
-    fn of(suffix: &str) -> Result<Self, &'static str> {
+    pub(super) fn of(suffix: &str) -> Result<Self, &'static str> {
         if let Some((_, exponent)) = DECIMAL.iter().find(|(name, _)| *name == suffix) {
             return Ok(Self::Decimal(*exponent, Family::Suffix));
         }
@@ -129,21 +128,11 @@ enum Amount {
     Nanos(u128),
 }
 
-/// Amounts over 2^63 - 1 are cut down to it.
-fn binary(whole: &str, fraction: &str, power: u32) -> Result<Amount, &'static str> {
-    const MOST: u128 = (i64::MAX as u128) * NANOS;
-    let whole: u128 = match whole {
-        "" => 0,
-        digits if digits.len() > 19 => MOST,
-        digits => digits.parse().map_err(|_| BAD_NUMBER)?,
-    };
-    let (kept, cut) = fraction.split_at(fraction.len().min(18));
-    let parts: u128 = format!("{kept:0<18}").parse().map_err(|_| BAD_NUMBER)?;
-    let parts = parts + u128::from(cut.bytes().any(|one| one != b'0'));
-    let nanos = (parts << power).div_ceil(NANOS);
-    let nanos = whole.saturating_mul(1 << power).saturating_mul(NANOS).saturating_add(nanos).min(MOST);
+/// An amount with a binary suffix, in the form in which it is written.
+fn binary(whole: &str, fraction: &str, power: u32) -> Amount {
+    let nanos = binary_nanos(whole, fraction, power);
     if nanos < 1024 * NANOS || !nanos.is_multiple_of(NANOS) {
-        return Ok(Amount::Nanos(nanos));
+        return Amount::Nanos(nanos);
     }
     let mut amount = nanos / NANOS;
     let mut suffix = "";
@@ -154,7 +143,29 @@ fn binary(whole: &str, fraction: &str, power: u32) -> Result<Amount, &'static st
         amount /= 1024;
         suffix = name;
     }
-    Ok(Amount::Binary(format!("{amount}{suffix}")))
+    Amount::Binary(format!("{amount}{suffix}"))
+}
+
+/// `whole.fraction × 2^power` in billionths, rounded up. What is over 2^63 - 1 is cut down to it, as in Kubernetes for
+/// amounts with a binary suffix alone.
+pub(super) fn binary_nanos(whole: &str, fraction: &str, power: u32) -> u128 {
+    const MOST: u128 = (i64::MAX as u128) * NANOS;
+    let whole: u128 = if whole.is_empty() { 0 } else { whole.parse().unwrap_or(MOST) };
+    // What is behind the point, digit by digit: no number of bits would hold any number of them.
+    let mut rest: Vec<u128> = fraction.bytes().map(|digit| u128::from(digit - b'0')).collect();
+    let mut behind = times(&mut rest, 1 << power) * NANOS;
+    behind += times(&mut rest, NANOS);
+    let finer = u128::from(rest.iter().any(|digit| *digit != 0));
+    whole.saturating_mul(1 << power).saturating_mul(NANOS).saturating_add(behind + finer).min(MOST)
+}
+
+/// Multiplies the digits behind a point, and returns what comes to stand before it.
+fn times(digits: &mut [u128], factor: u128) -> u128 {
+    digits.iter_mut().rev().fold(0, |carried, digit| {
+        let product = *digit * factor + carried;
+        *digit = product % 10;
+        product / 10
+    })
 }
 
 /// `digits` times ten to the `exponent`.
@@ -216,6 +227,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::quantity::Quantity;
 
     #[test]
     fn quantities_are_written_in_canonical_form() {
@@ -244,7 +256,12 @@ mod tests {
             ("-0", "0"),
             (" 2 ", "2"),
             ("99999Ei", "9223372036854775807"),
+            ("99999999999999999999", "99999999999999999999"),
+            ("0.4904405049509794259Ei", "565439404888224983319099447n"),
+            ("2.5210059429760020001914610Pi", "2838400356346382123965589n"),
             ("1.500", "1.500"),
+            (".", "0"),
+            ("-Ki", "0"),
             ("1000E", "1000E"),
         ] {
             assert_eq!(canonical_text(given).as_deref(), Ok(written), "{given:?}");
@@ -269,10 +286,13 @@ mod tests {
     }
 
     proptest! {
+        /// A binary suffix that is lost to a whole number (`687.5Ki` is `704000`) makes a decimal one the second time.
         #[test]
-        fn canonical_form_is_canonical(text in "[+-]?[0-9]{0,25}(\\.[0-9]{0,25})?(m|u|n|k|M|Ki|Gi|Ei|e[0-9]{1,2}|e-[0-9]{1,2})?") {
+        fn writing_keeps_the_amount_and_the_second_text_is_final(text in "[+-]?[0-9]{0,25}(\\.[0-9]{0,25})?(m|u|n|k|M|Ki|Gi|Ei|e[0-9]{1,2}|e-[0-9]{1,2})?") {
             if let Ok(once) = canonical_text(&text) {
-                prop_assert_eq!(canonical_text(&once), Ok(once.clone()), "{} became {}", text, once);
+                prop_assert_eq!(Quantity::parse(&once), Quantity::parse(&text), "{} became {}", text, once);
+                let twice = canonical_text(&once).expect("what was written is read");
+                prop_assert_eq!(canonical_text(&twice), Ok(twice.clone()), "{} became {}, then {}", text, once, twice);
             }
         }
 
