@@ -12,6 +12,8 @@ use crate::times::Times;
 pub(crate) struct Coverage {
     pub(crate) held: usize,
     pub(crate) differing: usize,
+    /// The seeds of those that differed, but not each time.
+    pub(crate) unstable: Vec<u64>,
     requests: BTreeMap<String, usize>,
     kinds: BTreeMap<String, usize>,
     statuses: BTreeMap<u16, usize>,
@@ -23,6 +25,9 @@ impl Coverage {
     pub(crate) fn count(&mut self, conversation: &Conversation, outcome: &Outcome) {
         self.held += 1;
         self.differing += usize::from(!outcome.differences.is_empty());
+        if outcome.differences.is_empty() && !outcome.unstable.is_empty() {
+            self.unstable.push(conversation.seed);
+        }
         let answers = outcome.reference.iter().zip(&outcome.ours);
         for (ask, (reference, ours)) in conversation.asks.iter().zip(answers) {
             self.request(&ask.what, &ask.place.resource.kind, reference, ours);

@@ -90,18 +90,18 @@ pub(crate) fn sort_of_kind(kind: &str, difference: &Difference) -> String {
     format!("{kind} {}", shape_of(difference))
 }
 
+/// Where two answers differ, without indices.
+pub(crate) fn place_of(difference: &Difference) -> String {
+    INDEX.replace_all(&difference.path, "").into_owned()
+}
+
 /// How two answers differ, without indices, numbers and names.
 pub(crate) fn shape_of(difference: &Difference) -> String {
     let shape = |text: &str| match text.split_once(' ') {
         Some((status, _)) if difference.path == "status" && status.starts_with('2') => status.to_owned(),
         _ => VOLATILE.replace_all(&text.chars().take(160).collect::<String>(), "#").into_owned(),
     };
-    format!(
-        "{} {} → {}",
-        INDEX.replace_all(&difference.path, ""),
-        shape(&difference.reference),
-        shape(&difference.ours)
-    )
+    format!("{} {} → {}", place_of(difference), shape(&difference.reference), shape(&difference.ours))
 }
 
 /// A request as it was sent, for a person.

@@ -158,7 +158,14 @@ async fn main() -> Result<()> {
             println!("{}: {} of {} requests", file.display(), short.asks.len(), whole.asks.len());
         }
     }
-    println!("\n{} conversations, {} differ in {} ways", coverage.held, coverage.differing, all.len());
+    println!(
+        "\n{} conversations, {} differ in {} ways, {} are unstable: seeds {:?}",
+        coverage.held,
+        coverage.differing,
+        all.len(),
+        coverage.unstable.len(),
+        coverage.unstable
+    );
     if coverage.differing > 0 {
         bail!("{} of {} conversations differ", coverage.differing, coverage.held);
     }
@@ -208,7 +215,7 @@ async fn compare_all(
                 return;
             }
             let conversation = make::conversation(scope, seed);
-            match pair.hold(&conversation, &format!("d{seed}r{began}")).await {
+            match pair.judge(&conversation, &format!("d{seed}r{began}")).await {
                 Ok(outcome) => {
                     let mut tally = tally.lock().await;
                     let (findings, coverage) = &mut *tally;

@@ -95,9 +95,10 @@ pub(crate) async fn run(options: &Options, folder: &Path, pair: &Pair) -> Result
     slow.iter().for_each(|line| println!("slow: {line}"));
     let (reference, ours) = coverage.times.whole();
     println!(
-        "\n{done} projects, {definitions} definitions, {refused} of them refused by the reference; {} conversations, {} differ; {} differences; {reference:.1?} → {ours:.1?}",
+        "\n{done} projects, {definitions} definitions, {refused} of them refused by the reference; {} conversations, {} differ, {} are unstable; {} differences; {reference:.1?} → {ours:.1?}",
         coverage.held,
         coverage.differing,
+        coverage.unstable.len(),
         all.len()
     );
     if !all.is_empty() || !slow.is_empty() {
