@@ -17,7 +17,8 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, OwnerReference, Time};
 use kube::Api;
 use kube::api::ObjectMeta;
-use kubewright_meta::{duration, well_known::NODE_ANNOTATION};
+use kubewright_meta::duration;
+use kubewright_meta::well_known::{KUBELET_STOPPED, MAX_GRACE_PERIOD, NODE_ANNOTATION, PROBE_DELAYS_IGNORED};
 use kubewright_runtime::{Context, Controller, Error, Event, Key, Outcome, Predicate, Reconciler};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -38,13 +39,6 @@ const WORKERS: usize = 4;
 /// Where the leases of nodes are.
 const LEASES: &str = "kube-node-lease";
 
-/// A node whose annotation of this name has this value has a kubelet that does nothing: it neither renews its lease nor reports
-/// anything of its pods.
-const KUBELET: (&str, &str) = ("kubewright.dev/kubelet", "stopped");
-/// A node whose annotation of this name has this value reports pods ready as soon as they run, whatever their probes wait for.
-const PROBES: (&str, &str) = ("kubewright.dev/probe-delays", "ignored");
-/// The annotation of a node that says how long its pods have to end at most when they are deleted, whatever their grace periods.
-const LONGEST_GRACE: &str = "kubewright.dev/max-grace-period";
 /// How long the last lease of a stopped node lasts: as long as any kubelet's.
 const LAST_LEASE_SECONDS: i32 = 40;
 
@@ -93,7 +87,7 @@ pub(crate) fn address(node: &Node) -> Option<Ipv4Addr> {
 
 /// Whether the node's kubelet was stopped, by an annotation.
 pub(crate) fn is_stopped(node: &Node) -> bool {
-    says(node, KUBELET)
+    says(node, KUBELET_STOPPED)
 }
 
 /// What the kubelet of a node waits for.
@@ -107,8 +101,8 @@ pub(crate) struct Waits {
 
 impl Waits {
     pub(crate) fn of(node: &Node) -> Self {
-        let longest = annotation(node, LONGEST_GRACE).and_then(duration::parse_positive);
-        Self { for_probes: !says(node, PROBES), for_ends: longest.unwrap_or(Duration::MAX) }
+        let longest = annotation(node, MAX_GRACE_PERIOD).and_then(duration::parse_positive);
+        Self { for_probes: !says(node, PROBE_DELAYS_IGNORED), for_ends: longest.unwrap_or(Duration::MAX) }
     }
 }
 

@@ -16,6 +16,7 @@ use std::{
 
 use anyhow::Context;
 use clap::Args;
+use kube::api::DynamicObject;
 use kubewright_cluster::recording::Recording;
 use kubewright_recording::At;
 
@@ -130,16 +131,21 @@ impl Wanted {
         Rendering { has_status: self.status, has_events: self.events }
     }
 
-    /// Runs a program to rest on what it needs, in what was recorded where that is said. Warnings begin with `whose`.
+    /// Runs a program to rest on what it needs, in what was recorded where that is said. Samples without a namespace are put where the
+    /// program watches. What is said begins with `whose`.
     async fn run(
         &self,
         whose: &str,
-        inputs: &Inputs,
+        inputs: &mut Inputs,
         command: &OperatorCommand,
         past: Option<&Recording>,
     ) -> anyhow::Result<End> {
         let account = self.place.account(inputs)?;
-        let command = &command.clone().with_environment(inputs.environment(&account));
+        let environment = inputs.environment(&account);
+        if let Some(namespace) = inputs.place_samples(&environment) {
+            let _ = writeln!(io::stderr(), "{whose}samples are in {namespace}, where the program watches");
+        }
+        let command = &command.clone().with_environment(environment);
         let webhooks = self.place.webhook_port(&inputs.needed, command);
         let ran = settled::run(inputs, &account, command, webhooks, self.limits(), past).await?;
         for warning in &ran.warnings {
@@ -151,10 +157,10 @@ impl Wanted {
     /// What a program made, on a control plane of its own.
     async fn rendered(
         &self,
-        inputs: &Inputs,
+        mut inputs: Inputs,
         command: &OperatorCommand,
     ) -> anyhow::Result<Vec<stable::Rendered>> {
-        let end = self.run("", inputs, command, None).await?;
+        let end = self.run("", &mut inputs, command, None).await?;
         Ok(stable::render(&end.made(&end.written), &inputs.given, self.rendering()))
     }
 }
@@ -170,7 +176,7 @@ pub(crate) async fn render(args: &RenderArgs) -> anyhow::Result<ExitCode> {
     }
     let given = manifests::read(&places)?;
     let Operator { needed, command, .. } = sources::operator(&args.operator)?;
-    let rendered = args.wanted.rendered(&Inputs { needed, given }, &command).await?;
+    let rendered = args.wanted.rendered(Inputs { needed, given }, &command).await?;
     if rendered.is_empty() {
         let _ = writeln!(
             io::stderr(),
@@ -189,7 +195,7 @@ async fn golden(args: &RenderArgs, folder: &Path, places: &[PathBuf]) -> anyhow:
     for Sample { name, objects } in samples {
         let inputs = Inputs { needed: needed.clone(), given: objects };
         let rendered =
-            args.wanted.rendered(&inputs, &command).await.with_context(|| format!("sample {name}"))?;
+            args.wanted.rendered(inputs, &command).await.with_context(|| format!("sample {name}"))?;
         made.insert(name, stable::yaml(&rendered)?);
     }
     let say = |line: String| drop(writeln!(io::stderr(), "{line}"));
@@ -221,13 +227,15 @@ pub(crate) async fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
         [("old", &args.old, &args.old_manifests), ("new", &args.new, &args.new_manifests)]
     {
         let needed = sources::read(if own.is_empty() { &args.manifests } else { own }, None)?;
-        let inputs = Inputs { needed, given: given.clone() };
+        let mut inputs = Inputs { needed, given: given.clone() };
         let (whose, command) = (format!("--{which}: "), OperatorCommand::shell(line));
-        let ended = args.wanted.run(&whose, &inputs, &command, past.as_ref()).await;
-        ends.push(ended.map_err(|error| error.context(format!("--{which} {line}")))?);
+        let ended = args.wanted.run(&whose, &mut inputs, &command, past.as_ref()).await;
+        ends.push((ended.map_err(|error| error.context(format!("--{which} {line}")))?, inputs.given));
     }
-    let written: BTreeSet<Place> = ends.iter().flat_map(|end| end.written.iter().cloned()).collect();
-    let rendered = |end: &End| stable::render(&end.made(&written), &given, args.wanted.rendering());
+    let written: BTreeSet<Place> = ends.iter().flat_map(|(end, _)| end.written.iter().cloned()).collect();
+    let rendered = |(end, given): &(End, Vec<DynamicObject>)| {
+        stable::render(&end.made(&written), given, args.wanted.rendering())
+    };
     let sides: Vec<_> = ends.iter().map(rendered).collect();
     let text = compare::compare(&sides[0], &sides[1], printer::shows_colours(&io::stdout()))?;
     print(&text)?;

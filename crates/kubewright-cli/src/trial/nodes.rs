@@ -11,6 +11,7 @@ use kube::{
     Api, Client, ResourceExt,
     api::{DeleteParams, EvictParams, ListParams, Patch, PatchParams, PostParams},
 };
+use kubewright_meta::well_known::{KUBELET_STOPPED, MAX_GRACE_PERIOD, PROBE_DELAYS_IGNORED};
 use kubewright_trial::plan::NodeLoss;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
@@ -19,12 +20,6 @@ use crate::access::refused;
 
 /// Where the Leases of nodes are.
 const LEASES: &str = "kube-node-lease";
-/// With this annotation the kubelet of a simulated node does nothing (docs/nodes.md).
-const KUBELET: &str = "kubewright.dev/kubelet";
-/// With this annotation the pods of a simulated node are ready as soon as they run (docs/nodes.md).
-const PROBES: &str = "kubewright.dev/probe-delays";
-/// With this annotation the pods of a simulated node end within a time when they are deleted, whatever their grace periods.
-const LONGEST_GRACE: &str = "kubewright.dev/max-grace-period";
 /// How long the Lease of a kubelet lasts that is stopped, in seconds.
 const LAST_LEASE: i32 = 40;
 /// How long it is waited for a kubelet that stops, and for budgets that let pods be evicted.
@@ -39,7 +34,8 @@ const AGAIN: Duration = Duration::from_millis(100);
 /// When the control plane refuses, or has not so many nodes in time.
 pub(super) async fn hurry(client: &Client, count: usize, deadline: Instant) -> anyhow::Result<()> {
     let nodes: Api<Node> = Api::all(client.clone());
-    let patch = Patch::Merge(json!({"metadata": {"annotations": {PROBES: "ignored", LONGEST_GRACE: "2s"}}}));
+    let (ignored, yes) = PROBE_DELAYS_IGNORED;
+    let patch = Patch::Merge(json!({"metadata": {"annotations": {ignored: yes, MAX_GRACE_PERIOD: "2s"}}}));
     loop {
         let there = nodes.list(&ListParams::default()).await.map_err(|error| refused("nodes", &error))?;
         if there.items.len() >= count {
@@ -96,7 +92,9 @@ impl Lost {
                 let created = self.nodes().create(&PostParams::default(), &node).await;
                 created.map(drop).map_err(|error| refused("a node", &error))
             }
-            NodeLoss::NotReady => self.patch(json!({"metadata": {"annotations": {KUBELET: null}}})).await,
+            NodeLoss::NotReady => {
+                self.patch(json!({"metadata": {"annotations": {KUBELET_STOPPED.0: null}}})).await
+            }
             NodeLoss::Drained => self.patch(json!({"spec": {"unschedulable": null}})).await,
         }
     }
@@ -141,7 +139,8 @@ impl Lost {
     /// which would have waited for 50 seconds.
     async fn silence(&self) -> anyhow::Result<()> {
         let name = self.node.name_any();
-        self.patch(json!({"metadata": {"annotations": {KUBELET: "stopped"}}})).await?;
+        let (kubelet, stopped) = KUBELET_STOPPED;
+        self.patch(json!({"metadata": {"annotations": {kubelet: stopped}}})).await?;
         let leases: Api<Lease> = Api::namespaced(self.client.clone(), LEASES);
         let deadline = Instant::now() + LONGEST;
         let is_last = |lease: &Lease| {
