@@ -49,6 +49,8 @@ enum Refusal {
     Field(FieldError),
     /// What the server says of itself (500).
     Server(String),
+    /// The same, in no more words than these.
+    Unexplained(String),
 }
 
 impl From<FieldError> for Refusal {
@@ -107,6 +109,7 @@ pub(crate) async fn allocate<'e>(
         Ok(()) => Ok(Some(guard)),
         Err(Refusal::Field(error)) => Err(refuse(&[error])),
         Err(Refusal::Server(why)) => Err(ApiError::internal(&why)),
+        Err(Refusal::Unexplained(why)) => Err(ApiError::unexplained(why)),
     }
 }
 

@@ -109,6 +109,7 @@ impl Ranges<'_> {
         taken: &mut BTreeSet<u64>,
     ) -> Result<(), Refusal> {
         let mut new = BTreeSet::new();
+        let mut with_protocol = BTreeSet::new();
         for (at, port) in list.iter_mut().enumerate() {
             let asked = node_port(port);
             let given = match asked {
@@ -122,6 +123,11 @@ impl Ranges<'_> {
             };
             new.insert(given);
             taken.insert(given);
+            // Two entries take over the node port of an old one that both are like: `updateNodePorts` comes before validation.
+            let protocol = port["protocol"].as_str().unwrap_or_default();
+            if !with_protocol.insert((protocol.to_owned(), given)) {
+                return Err(Refusal::Unexplained(format!("duplicate nodePort: {{{protocol} {given}}}")));
+            }
             object::as_map(port).insert("nodePort".into(), given.into());
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! What a change of a service does to what the server gave it: addresses and ports are kept as long as they are used
 //! (`patchAllocatedValues`, `normalizeClusterIPs`, `dropTypeDependentFields`).
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -81,19 +81,17 @@ fn keep_node_ports(spec: &mut Value, before: &Value) {
         At::root(spec).get("ports").items().filter_map(|port| port.get("nodePort").number()).collect()
     };
     let (now, then) = (used(spec), used(before));
-    // Those of one name in their order.
-    let mut old: BTreeMap<&str, VecDeque<i64>> = BTreeMap::new();
-    for port in At::root(before).get("ports").items() {
-        let number = port.get("nodePort").number().unwrap_or_default();
-        if number != 0 && !(now.contains(&number) && then.contains(&number)) {
-            old.entry(port.get("name").text()).or_default().push_back(number);
-        }
-    }
+    let old: BTreeMap<String, i64> = At::root(before)
+        .get("ports")
+        .items()
+        .filter_map(|port| Some((port.get("name").text().to_owned(), port.get("nodePort").number()?)))
+        .filter(|(_, number)| *number != 0 && !(now.contains(number) && then.contains(number)))
+        .collect();
     fill::each(spec, "ports", |port| {
         if is_zero(port, "nodePort")
-            && let Some(number) = old.get_mut(text(port, "name")).and_then(VecDeque::pop_front)
+            && let Some(number) = old.get(text(port, "name"))
         {
-            fill::set(port, "nodePort", number);
+            fill::set(port, "nodePort", *number);
         }
     });
 }

@@ -234,6 +234,18 @@ async fn node_ports_are_of_the_range_and_a_port_of_two_protocols_has_one() {
     );
 }
 
+/// The ports are given before a change is validated: 500 comes before two equal names.
+#[tokio::test(start_paused = true)]
+async fn two_entries_that_take_over_one_node_port_are_an_error_of_the_server() {
+    let api = Api::start().await;
+    let port = json!({"name": "a", "port": 80, "nodePort": 31000});
+    api.post(&services(), service("a", json!({"type": "NodePort", "ports": [port]}))).await.expect(201);
+    let port = json!({"name": "a", "port": 80, "protocol": "TCP"});
+    let change = json!({"spec": {"ports": [port, port]}});
+    let answer = api.patch(&format!("{}/a", services()), "merge", change).await.expect(500);
+    assert_eq!((&answer["message"], answer.get("reason")), (&json!("duplicate nodePort: {TCP 31000}"), None));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_local_load_balancer_has_a_port_for_its_health() {
     let api = Api::start().await;
