@@ -135,6 +135,42 @@ async fn a_custom_status_and_scale_are_subresources() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_status_that_is_applied_without_a_value_is_owned_and_not_there() {
+    let api = Api::start().await;
+    api.post(DEFINITIONS, definition()).await.expect(201);
+    api.post(BOXES, a_box("a", 1)).await.expect(201);
+    let mut nothing = a_box("a", 1);
+    nothing["status"] = Value::Null;
+    let yaml = [("content-type", "application/apply-patch+yaml")];
+    let path = format!("{BOXES}/a/status?fieldManager=m");
+    let applied = api.send(Method::PATCH, &path, &yaml, nothing.to_string()).await.expect(200);
+    assert_eq!(applied.get("status"), None);
+    let owners = applied["metadata"]["managedFields"].as_array().expect("owners");
+    let owned = owners.iter().find(|entry| entry["manager"] == "m").map(|entry| &entry["fieldsV1"]);
+    assert_eq!(owned, Some(&json!({"f:status": {}})));
+}
+
+/// Lists may have items twice where they are not kept, but not where they are converted for a manager of another version.
+#[tokio::test(start_paused = true)]
+async fn an_item_twice_in_what_is_converted_for_a_manager_takes_all_owners() {
+    let api = Api::start().await;
+    let mut definition = definition();
+    definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]["set"] =
+        json!({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"});
+    let mut newer = definition["spec"]["versions"][0].clone();
+    (newer["name"], newer["storage"]) = ("v2".into(), false.into());
+    definition["spec"]["versions"].as_array_mut().unwrap().push(newer);
+    api.post(DEFINITIONS, definition).await.expect(201);
+    api.post(BOXES, a_box("a", 1)).await.expect(201);
+    let twice = json!({"status": {"set": ["a", "a"]}});
+    let same = api.patch(&format!("{BOXES}/a"), "merge", twice.clone()).await.expect(200);
+    assert!(same["metadata"]["managedFields"].is_array());
+    let newer = BOXES.replace("/v1/", "/v2/");
+    let other = api.patch(&format!("{newer}/a"), "merge", twice).await.expect(200);
+    assert_eq!(other["metadata"].get("managedFields"), None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn columns_make_the_table() {
     let api = Api::start().await;
     api.post(DEFINITIONS, definition()).await.expect(201);

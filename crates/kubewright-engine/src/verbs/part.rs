@@ -57,6 +57,9 @@ pub(super) fn prepare(kind: &Kind, part: Part, next: &mut Value, current: &Value
             }
             if kind.custom.is_none() {
                 copy_marks(kind, next, &written, current);
+            } else if next.get("status").is_some_and(Value::is_null) && current.get("status").is_none() {
+                // What is applied keeps its nulls. No status is as good as none before (`WithRatcheting`), and is not read back.
+                kind.schema().default(next);
             }
             kind.rules.prepare_status(next, current);
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::check::misfit;
+use super::check::check;
 use super::compare::Difference;
 use super::set::Set;
 use super::shape::Shape;
@@ -67,8 +67,9 @@ impl<'a> Differences<'a> {
         } else {
             let old = self.versions.convert(written, version, self.old);
             let new = self.versions.convert(written, version, self.new);
-            // Custom objects are converted without a look at the schema, which they may not fit.
-            let misfit = |object| misfit(Shape::of(version), object).filter(|_| version.is_custom());
+            // Custom objects are converted without a look at the schema, which they may not fit; nor may their lists have items twice
+            // (`versionConverter.Convert`), which they may where nothing is converted.
+            let misfit = |object| check(Shape::of(version), object).filter(|_| version.is_custom());
             let misfits = [("convert old object", &old), ("convert new object", &new)];
             if let Some(error) =
                 misfits.into_iter().find_map(|(doing, object)| misfit(object).map(NotCompared::at(doing)))
