@@ -144,3 +144,40 @@ pub fn remove_finalizer(object: &mut Value, finalizer: &str) {
     let left: Vec<Value> = finalizers(object).filter(|one| *one != finalizer).map(Value::from).collect();
     set_meta(object, "finalizers", (!left.is_empty()).then_some(Value::Array(left)));
 }
+
+/// Makes of whole doubles (`100.0`) the integers that Go reads when it has written them as JSON: without a fraction below 10^21,
+/// and as integers where they have 64 bits.
+pub fn read_doubles_back(value: &mut Value) {
+    const BOUND: f64 = 9_223_372_036_854_775_808.0;
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let whole =
+                number.as_f64().filter(|double| double.fract() == 0.0 && (-BOUND..BOUND).contains(double));
+            if let Some(whole) = whole {
+                #[expect(clippy::cast_possible_truncation, reason = "it is whole, and in range")]
+                let integer = whole as i64;
+                *value = integer.into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(read_doubles_back),
+        Value::Object(members) => members.values_mut().for_each(read_doubles_back),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn whole_doubles_are_integers_where_they_have_64_bits() {
+        let mut object = json!({"a": 100.0, "b": [1.5, -0.0, {"c": 1e18}], "d": 1e19, "e": 7});
+        read_doubles_back(&mut object);
+        assert_eq!(
+            object,
+            json!({"a": 100, "b": [1.5, 0, {"c": 1_000_000_000_000_000_000_i64}], "d": 1e19, "e": 7})
+        );
+    }
+}

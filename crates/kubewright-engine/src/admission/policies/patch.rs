@@ -3,6 +3,7 @@
 use kubewright_cel::{Object, Value as Cel};
 use kubewright_kinds::Kind;
 use kubewright_kinds::encode::set_type;
+use kubewright_meta::object::read_doubles_back;
 use kubewright_schema::patch::json::Failure;
 use kubewright_schema::patch::{JsonPatch, explain};
 use serde_json::{Map, Value};
@@ -29,7 +30,10 @@ pub(super) fn by_json_patch(value: &Cel<'_>, object: &Value) -> Result<Value, St
     }
     let bytes = Value::Array(operations).to_string().into_bytes();
     match JsonPatch::parse(&bytes).map_err(|error| error.message)?.apply(object) {
-        Ok(patched) => Ok(patched),
+        Ok(mut patched) => {
+            read_doubles_back(&mut patched);
+            Ok(patched)
+        }
         Err(Failure::Test) => Ok(object.clone()),
         Err(_) => Err(format!("JSON Patch: {}", explain(&bytes, object))),
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use kubewright_kinds::Kind;
-use kubewright_meta::ApiError;
+use kubewright_meta::{ApiError, object::read_doubles_back};
 use kubewright_schema::patch::{JsonPatch, explain};
 use serde_json::Value;
 
@@ -98,7 +98,9 @@ async fn apply(
 ) -> Result<bool, ApiError> {
     let attributes = Attributes::of(review, Some(object));
     let seen = attributes.as_matched(object, matched).await?;
-    let patched = patch.apply(&seen).map_err(|_| ApiError::internal(&explain(bytes, &seen)))?;
+    let mut written = seen.clone().into_owned();
+    read_doubles_back(&mut written);
+    let patched = patch.apply(&written).map_err(|_| ApiError::internal(&explain(bytes, &seen)))?;
     let adopted = adopt(review, matched, patched, false)?;
     let changed = *seen != adopted;
     if changed {
