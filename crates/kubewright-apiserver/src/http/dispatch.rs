@@ -8,7 +8,7 @@ use kubewright_codec::body::{self, Decoded};
 use kubewright_codec::negotiate::{BodyEncoding, Encoding, MediaTypeOptions, Offer, Shape, media_type};
 use kubewright_codec::protobuf::{self, ObjectType};
 use kubewright_codec::request::{Query, Target};
-use kubewright_engine::request::{Call, DeleteOptions, ListOptions, WriteOptions};
+use kubewright_engine::request::{Call, DeleteOptions, DeletedTogether, ListOptions, WriteOptions};
 use kubewright_engine::shape::{IncludeObject, Messages, Pieces, Shaper};
 use kubewright_engine::verbs::{self, Part, WriteResult, Written};
 use kubewright_engine::watch;
@@ -354,9 +354,9 @@ async fn objects(info: &RequestInfo<'_>) -> Result<Response<ResponseBody>, ApiEr
         }
         "delete" => info.written(verbs::delete(engine, call, &info.delete_options()?).await?),
         "deletecollection" if call.kind.verbs == Verbs::All && !everywhere => {
-            let list = ListOptions::of_deletion(info.query, call.kind)?;
+            let list = DeletedTogether::read(info.query, call.kind)?;
             let (gone, warnings) =
-                verbs::delete_collection(engine, call, &list, &info.delete_options()?).await?;
+                verbs::delete_collection(engine, call, list, &info.delete_options()?).await?;
             let gone = info.shaper()?.list(gone)?.whole();
             let mut response = respond::json(StatusCode::OK, gone, info.wanted.encoding);
             respond::warn(&mut response, &warnings);

@@ -207,6 +207,9 @@ async fn who_deletes_jobs_and_does_not_say_what_becomes_of_their_pods_is_warned(
         api.delete(&format!("{JOBS}/a?propagationPolicy=Background")).await.expect(200);
     }
     assert_eq!(answers(api.delete(JOBS).await), warned(200), "of many, and of none");
+    let unread = format!("{JOBS}?resourceVersion=abc");
+    assert_eq!(answers(api.delete(&unread).await), warned(400), "before the version is read");
+    assert_eq!(answers(api.delete(&format!("{JOBS}?limit=abc")).await), (400, None), "after all else is");
     let controllers = "/api/v1/namespaces/default/replicationcontrollers/missing";
     assert_eq!(answers(api.delete(controllers).await), (404, None), "though they orphan their pods, too");
 }

@@ -45,23 +45,43 @@ pub struct ListOptions {
     pub timeout: Option<Duration>,
 }
 
+/// Which objects are to be deleted together. The version that is named is read last of all: it is storage that reads it.
+#[derive(Clone, Debug)]
+pub struct DeletedTogether {
+    options: ListOptions,
+    version: String,
+}
+
+impl DeletedTogether {
+    /// Reads them from a query: options of a watch are judged as such, and not followed.
+    ///
+    /// # Errors
+    /// As [`ListOptions::read`], but for the version.
+    pub fn read(query: &Query, kind: &Kind) -> Result<Self, ApiError> {
+        let options = ListOptions::checked(query, kind, false, query.flag("watch"))?;
+        Ok(Self { options, version: query.text("resourceVersion").to_owned() })
+    }
+
+    /// With the version.
+    ///
+    /// # Errors
+    /// 400 for a version that is none.
+    pub fn options(self) -> Result<ListOptions, ApiError> {
+        Ok(ListOptions { resource_version: version(&self.version, false)?, ..self.options })
+    }
+}
+
 impl ListOptions {
     /// Reads them from a query; `watch` tells what the request is, as the path may ask for a watch too.
     ///
     /// # Errors
     /// 400 for what cannot be read, 422 for combinations that make no sense.
     pub fn read(query: &Query, kind: &Kind, watch: bool) -> Result<Self, ApiError> {
-        Self::checked(query, kind, watch, watch)
+        let options = Self::checked(query, kind, watch, watch)?;
+        Ok(Self { resource_version: version(query.text("resourceVersion"), watch)?, ..options })
     }
 
-    /// Of the objects that are to be deleted: options of a watch are judged as such, and not followed.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read).
-    pub fn of_deletion(query: &Query, kind: &Kind) -> Result<Self, ApiError> {
-        Self::checked(query, kind, false, query.flag("watch"))
-    }
-
+    /// All but the version.
     fn checked(query: &Query, kind: &Kind, watch: bool, as_watch: bool) -> Result<Self, ApiError> {
         let limit = query.number("limit")?.unwrap_or(0);
         let timeout = query.number("timeoutSeconds")?;
@@ -81,7 +101,7 @@ impl ListOptions {
             fields,
             limit: usize::try_from(limit).unwrap_or(0),
             continue_token: query.get("continue").filter(|token| !token.is_empty()).map(str::to_owned),
-            resource_version: version(query.text("resourceVersion"), watch)?,
+            resource_version: None,
             version_match,
             watch,
             bookmarks: query.flag("allowWatchBookmarks"),

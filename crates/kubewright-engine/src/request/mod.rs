@@ -18,7 +18,7 @@ use kubewright_kinds::Kind;
 use kubewright_store::Name;
 
 pub use body::{FieldValidation, default, review_of};
-pub use list_options::{ListOptions, VersionMatch};
+pub use list_options::{DeletedTogether, ListOptions, VersionMatch};
 pub use options::{DeleteOptions, Propagation, WriteOptions};
 pub use part::part_of;
 pub(crate) use version::{parse_version, version_of};

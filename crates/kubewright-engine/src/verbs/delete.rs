@@ -18,7 +18,7 @@ use crate::admission::{self, Operation, Options, Review};
 use crate::engine::allocate::addresses_of;
 use crate::engine::epochs::Epoch;
 use crate::engine::{Engine, convert};
-use crate::request::{Call, DeleteOptions, ListOptions, Propagation};
+use crate::request::{Call, DeleteOptions, DeletedTogether, Propagation};
 
 /// The grace period of a pod that does not say.
 const DEFAULT_GRACE: i64 = 30;
@@ -215,7 +215,7 @@ fn deletion(engine: &Engine, call: Call<'_>, current: &Value, options: &DeleteOp
 pub async fn delete_collection(
     engine: &Engine,
     call: Call<'_>,
-    list: &ListOptions,
+    list: DeletedTogether,
     options: &DeleteOptions,
 ) -> Result<(List, Vec<String>), ApiError> {
     options.check_of_many()?;
@@ -229,11 +229,11 @@ pub async fn delete_collection(
 async fn delete_each(
     engine: &Engine,
     call: Call<'_>,
-    list: &ListOptions,
+    list: DeletedTogether,
     options: &DeleteOptions,
     warnings: &mut Vec<String>,
 ) -> Result<List, ApiError> {
-    let found = read::find(engine, call, list, |error| error).await?;
+    let found = read::find(engine, call, &list.options()?, |error| error).await?;
     for (at, entry) in found.entries.iter().enumerate() {
         if at % TURN == TURN - 1 {
             // Whoever waits no more can end it, and others have their turn.
