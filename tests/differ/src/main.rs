@@ -178,10 +178,12 @@ async fn show(options: &Options, scope: &Scope<'_>, pair: &Pair) -> Result<()> {
         let conversation = make::conversation(scope, seed);
         let outcome = pair.hold(&conversation, &format!("d{seed}w{}", std::process::id())).await?;
         for (at, (left, right)) in outcome.reference.iter().zip(&outcome.ours).enumerate() {
+            let headers = left.sent.headers.iter().map(|(name, value)| format!("{name}: {value}"));
             println!(
-                "{at}. {} {} {}",
+                "{at}. {} {} ({}) {}",
                 left.sent.method,
                 left.sent.path,
+                headers.collect::<Vec<_>>().join(", "),
                 left.sent.body.as_deref().unwrap_or_default()
             );
             println!("   reference {} {}", left.status, String::from_utf8_lossy(&left.body).trim());

@@ -99,9 +99,10 @@ fn check(node: &At<'_>, errors: &mut Errors) {
     check_taints(&At { path: "metadata.taints".to_owned(), ..spec.get("taints") }, errors);
     check_resources(node, errors);
     let capacity = node.dig(&["status", "nodeInfo", "swap", "capacity"]);
-    if capacity.is_set() {
+    if capacity.number().is_some_and(|number| number <= 0) {
         // Kubernetes says `metadata.nodeSwapStatus`.
-        errors.positive(&At { path: "metadata.nodeSwapStatus.capacity".to_owned(), ..capacity });
+        let at = At { path: "metadata.nodeSwapStatus.capacity".to_owned(), ..capacity };
+        errors.invalid(&at, "must be greater than zero");
     }
     check_features(&node.dig(&["status", "declaredFeatures"]), errors);
     let ranges = spec.get("podCIDRs");
