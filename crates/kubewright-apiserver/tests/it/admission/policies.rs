@@ -258,6 +258,28 @@ async fn json_patches_of_a_policy_are_applied_in_order_and_a_failed_test_changes
     assert_eq!((code, &made["data"]), (201, &json!({"k": "v", "new": "v12"})), "{made}");
 }
 
+/// A new generation is what else a list without entries would make (`reflect.DeepEqual` of a NetworkPolicy's specs).
+#[tokio::test(start_paused = true)]
+async fn what_a_policy_was_asked_of_has_no_lists_without_entries_though_nothing_changes() {
+    const NETWORK: &str = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies";
+    let cluster = Cluster::start().await;
+    let rules = json!({"resourceRules": [{
+        "apiGroups": ["*"], "apiVersions": ["*"], "operations": ["UPDATE"], "resources": ["networkpolicies"]
+    }]});
+    let expression = r#"Object{metadata: Object.metadata{labels: {"a": "b"}}}"#;
+    let mutation =
+        json!({"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}});
+    let object = json!({"metadata": {"name": "n", "labels": {"a": "b"}}, "spec": {"podSelector": {}}});
+    let empty = json!({"spec": {"podSelector": {"matchExpressions": []}}});
+    let path = format!("{NETWORK}/n");
+    cluster.send(Method::POST, NETWORK, &object).await;
+    let (_, patched, _) = cluster.send(Method::PATCH, &path, &empty).await;
+    assert_eq!(patched["metadata"]["generation"], 2);
+    cluster.mutating("p", &json!({"matchConstraints": rules, "mutations": [mutation]})).await;
+    let (code, patched, _) = cluster.send(Method::PATCH, &path, &empty).await;
+    assert_eq!((code, &patched["metadata"]["generation"]), (200, &json!(2)));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_mutation_that_fails_refuses_unless_it_may() {
     for (failure_policy, outcome) in [("Fail", 403), ("Ignore", 201)] {

@@ -200,12 +200,10 @@ fn invoke(
         let mut changed = false;
         for mutation in &one.policy.mutations {
             match change(review, object, one, mutation) {
-                Ok(next) => {
+                Ok((next, is_other)) => {
                     has_mutated = true;
-                    if let Some(next) = next {
-                        changed = true;
-                        *object = next;
-                    }
+                    changed |= is_other;
+                    *object = next;
                 }
                 Err(NotChanged::Failed(why)) => failures.extend(fail(&why)),
                 Err(NotChanged::Refused(error)) => return Err(error),
@@ -219,13 +217,14 @@ fn invoke(
     Ok(())
 }
 
-/// The object after one change; `None` where it stays as it is.
+/// The object after one change, and whether that has made another one of it. It was written as JSON, and read, in any case: lists
+/// and maps without entries are gone.
 fn change(
     review: &Review<'_>,
     object: &Value,
     planned: &Planned,
     mutation: &Mutation,
-) -> Result<Option<Value>, NotChanged> {
+) -> Result<(Value, bool), NotChanged> {
     let failed = NotChanged::Failed;
     let expression = mutation.expression.as_ref().map_err(|why| failed(why.clone()))?;
     let attributes = Attributes::of(review, Some(object));
@@ -242,11 +241,9 @@ fn change(
         Form::ApplyConfiguration => patch::by_configuration(&value, &seen, matched).map_err(failed)?,
     };
     let adopted = adopt(review, matched, patched, true).map_err(NotChanged::Refused)?;
-    if adopted == *seen {
-        return Ok(None);
-    }
+    let is_other = adopted != *seen;
     let same = attributes.gvk(kind) == attributes.gvk(matched);
-    Ok(Some(if same { adopted } else { converted(adopted, matched, kind) }))
+    Ok((if same { adopted } else { converted(adopted, matched, kind) }, is_other))
 }
 
 impl Planned {

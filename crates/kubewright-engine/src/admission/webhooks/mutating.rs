@@ -103,17 +103,16 @@ async fn apply(
     let patched = patch.apply(&written).map_err(|_| ApiError::internal(&explain(bytes, &seen)))?;
     let adopted = adopt(review, matched, patched, false)?;
     let changed = *seen != adopted;
-    if changed {
-        let kind = review.call.kind;
-        let same = attributes.gvk(kind) == attributes.gvk(matched);
-        *object = if same {
-            adopted
-        } else {
-            match review.objects.in_version(kind, &adopted).await? {
-                Some(back) => back,
-                None => converted(adopted, matched, kind),
-            }
-        };
-    }
+    let kind = review.call.kind;
+    let same = attributes.gvk(kind) == attributes.gvk(matched);
+    // It was written as JSON, and read: it is taken over though nothing has changed.
+    *object = if same {
+        adopted
+    } else {
+        match review.objects.in_version(kind, &adopted).await? {
+            Some(back) => back,
+            None => converted(adopted, matched, kind),
+        }
+    };
     Ok(changed)
 }
