@@ -186,6 +186,10 @@ pub(crate) fn compare(
             (None, None) => {}
             _ => found.push(difference("body", &brief(&reference.body), &brief(&ours.body))),
         }
+        let end = |got: &Got| format!("{:?}", got.body.last().map(|byte| char::from(*byte)));
+        if end(reference) != end(ours) {
+            found.push(difference("end", &end(reference), &end(ours)));
+        }
     } else if reference.media.contains("protobuf") {
         let read = |got: &Got| parse(proto::read(&got.body)?.to_string().as_bytes());
         match (read(reference), read(ours)) {

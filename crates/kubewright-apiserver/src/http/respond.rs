@@ -20,7 +20,7 @@ const PLAIN_TEXT: &str = "text/plain; charset=utf-8";
 #[must_use]
 pub(super) fn json(code: StatusCode, bytes: Bytes, encoding: Encoding) -> Response<ResponseBody> {
     match encoding {
-        Encoding::Json => return bytes_of(code, bytes, encoding.media_type()),
+        Encoding::Json => return bytes_of(code, as_line(bytes), encoding.media_type()),
         Encoding::Protobuf => {
             if let Some(message) = protobuf::encode_text(&bytes) {
                 return bytes_of(code, message.into(), encoding.media_type());
@@ -41,8 +41,24 @@ pub(super) fn value(code: StatusCode, value: &Value, encoding: Encoding) -> Resp
     };
     match written {
         Some(bytes) => bytes_of(code, bytes.into(), encoding.media_type()),
-        None => bytes_of(code, value.to_string().into(), Encoding::Json.media_type()),
+        None => bytes_of(code, as_line(value.to_string().into()), Encoding::Json.media_type()),
     }
+}
+
+/// JSON that is not made for people ends with a line, as Go's `Encoder` writes it.
+static LINE_END: Bytes = Bytes::from_static(b"\n");
+
+fn as_line(bytes: Bytes) -> Bytes {
+    let mut own = bytes.try_into_mut().unwrap_or_else(|shared| shared.as_ref().into());
+    own.extend_from_slice(&LINE_END);
+    own.freeze()
+}
+
+fn as_lines(
+    pieces: impl Iterator<Item = Bytes> + Send + 'static,
+    encoding: Encoding,
+) -> impl Iterator<Item = Bytes> + Send + 'static {
+    pieces.chain((encoding == Encoding::Json).then(|| LINE_END.clone()))
 }
 
 /// Pieces of an answer that are made when the client reads them.
@@ -50,7 +66,7 @@ pub(super) fn pieces(
     pieces: impl Iterator<Item = Bytes> + Send + 'static,
     encoding: Encoding,
 ) -> Response<ResponseBody> {
-    respond(StatusCode::OK, ResponseBody::pieces(pieces), encoding.media_type())
+    respond(StatusCode::OK, ResponseBody::pieces(as_lines(pieces, encoding)), encoding.media_type())
 }
 
 /// The same of pieces that are work to make: objects are read and shown in another form.
@@ -58,7 +74,7 @@ pub(super) fn rendered(
     pieces: impl Iterator<Item = Bytes> + Send + 'static,
     encoding: Encoding,
 ) -> Response<ResponseBody> {
-    respond(StatusCode::OK, ResponseBody::rendered(pieces), encoding.media_type())
+    respond(StatusCode::OK, ResponseBody::rendered(as_lines(pieces, encoding)), encoding.media_type())
 }
 
 /// Plain text.
