@@ -203,7 +203,10 @@ pub(super) fn pull_policy(image: &str) -> &'static str {
         Some((_, tag)) => (&name[..name.len() - tag.len() - 1], tag),
         None => (name, if digest { "" } else { "latest" }),
     };
-    if tag == "latest" && is_repository(repository) { "Always" } else { "IfNotPresent" }
+    // What could be the identifier of an image names none.
+    let is_identifier =
+        image.len() == 64 && image.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    if tag == "latest" && !is_identifier && is_repository(repository) { "Always" } else { "IfNotPresent" }
 }
 
 /// Whether it names a repository: a host, when there is one, and parts of lower-case letters and digits with single
