@@ -222,6 +222,11 @@ async fn compare_all(
                     let mut tally = tally.lock().await;
                     let (findings, coverage) = &mut *tally;
                     coverage.count(&conversation, &outcome);
+                    if let Some((at, found)) = outcome.differences.first()
+                        && let Some(first) = found.first()
+                    {
+                        eprintln!("seed {seed}, request {at}: {}", fold::place_of(first));
+                    }
                     let told = if options.first { 1 } else { usize::MAX };
                     for (at, differences) in outcome.differences.iter().take(told) {
                         let text = text_of(&outcome.reference[*at].sent);
