@@ -48,7 +48,7 @@ impl Encoding {
                 }
                 members.retain(|name, value| {
                     let Some(field) = node.properties.get(name.as_str()) else { return true };
-                    if !is_empty(field, value) {
+                    if !is_empty(field, value) && !is_no_schema(field, value) {
                         self.leave_out(field, value);
                         return true;
                     }
@@ -89,7 +89,7 @@ impl Encoding {
                 _ => members.iter().any(|(name, value)| {
                     let field = node.properties.get(name.as_str());
                     field.is_some_and(|field| {
-                        if is_empty(field, value) {
+                        if is_empty(field, value) || is_no_schema(field, value) {
                             !is_shown(node, name)
                         } else {
                             self.leaves_out(field, value)
@@ -121,6 +121,11 @@ pub(crate) fn is_empty(field: &Node, value: &Value) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether a value says neither a schema nor a list of them: it is written as `null`, which is read as none.
+fn is_no_schema(field: &Node, value: &Value) -> bool {
+    matches!(field.target().coding, Coding::SchemaOr(_)) && value.as_array().is_some_and(Vec::is_empty)
 }
 
 fn is_shown(node: &Node, name: &str) -> bool {

@@ -146,10 +146,7 @@ pub(super) fn version(version: &Value, own: Own) -> String {
         format!("{{\"Status\":{status},\"Scale\":{scale}}}")
     });
     let each = |key: &str, own: bool, write: &dyn Fn(&Value) -> String| {
-        given(key, own)
-            .and_then(Value::as_array)
-            .filter(|all| !all.is_empty())
-            .map(|all| list(all.iter().map(write)))
+        given(key, own).and_then(Value::as_array).map(|all| list(all.iter().map(write)))
     };
     let columns = each("additionalPrinterColumns", own.columns, &|column| {
         let mut column = column.clone();
@@ -196,7 +193,7 @@ fn field(form: Form, value: Option<&Value>) -> String {
         };
     };
     let each = |write: &dyn Fn(&Value) -> String| {
-        value.as_array().filter(|all| !all.is_empty()).map_or_else(null, |all| list(all.iter().map(write)))
+        value.as_array().map_or_else(null, |all| list(all.iter().map(write)))
     };
     match form {
         Form::Text | Form::Flag | Form::Plain => plain(value),
@@ -223,15 +220,19 @@ fn field(form: Form, value: Option<&Value>) -> String {
 }
 
 fn named(value: &Value, write: &dyn Fn(&Value) -> String) -> String {
-    let all = value.as_object().filter(|all| !all.is_empty());
-    all.map_or_else(null, |all| {
+    value.as_object().map_or_else(null, |all| {
         let parts = all.iter().map(|(name, one)| format!("{}:{}", plain(&name.as_str().into()), write(one)));
         format!("{{{}}}", parts.collect::<Vec<_>>().join(","))
     })
 }
 
+/// A number as Go's `encoding/json` writes it: with an exponent where it is very small or very great.
 fn float(number: f64) -> String {
-    if number.fract() == 0.0 && number.abs() < 1e21 { format!("{number:.0}") } else { number.to_string() }
+    if number == 0.0 || (1e-6..1e21).contains(&number.abs()) {
+        return number.to_string();
+    }
+    let scientific = format!("{number:e}");
+    if scientific.contains("e-") { scientific } else { scientific.replace('e', "e+") }
 }
 
 /// JSON as Go writes it: what HTML could take for markup is escaped.
@@ -244,4 +245,28 @@ fn plain(value: &Value) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn numbers_have_an_exponent_where_they_are_very_small_or_very_great() {
+        for (number, text) in
+            [(1e21, "1e+21"), (-1e-7, "-1e-7"), (1e20, "100000000000000000000"), (0.5, "0.5")]
+        {
+            assert_eq!(float(number), text);
+        }
+    }
+
+    #[test]
+    fn lists_and_maps_without_entries_are_not_null() {
+        let written = schema(&json!({"allOf": [], "properties": {}, "items": []}));
+        for part in ["\"AllOf\":[]", "\"AnyOf\":null", "\"Properties\":{}", "\"JSONSchemas\":[]"] {
+            assert!(written.contains(part), "{part} in {written}");
+        }
+    }
 }

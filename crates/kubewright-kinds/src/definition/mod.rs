@@ -10,6 +10,7 @@ mod kinds;
 mod parts;
 mod path;
 mod rules;
+mod same;
 mod schema;
 mod selectable;
 mod spec;
@@ -23,6 +24,7 @@ use path::Path;
 use serde_json::{Value, json};
 
 pub use kinds::kinds;
+pub use same::same_content;
 pub use spec::{validate, validate_status};
 pub use status::status;
 pub use versions::{Reading, Versions};

@@ -127,8 +127,15 @@ impl Found {
 
 fn keywords(schema: &Value, place: Place<'_>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
-    const UNSUPPORTED: [&str; 6] =
-        ["id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"];
+    /// Each with whether it has to have entries to be one.
+    const UNSUPPORTED: [(&str, bool); 6] = [
+        ("id", false),
+        ("additionalItems", false),
+        ("patternProperties", true),
+        ("definitions", true),
+        ("dependencies", false),
+        ("$ref", false),
+    ];
     let kind = text(schema, "type");
     if !kind.is_empty() && !TYPES.contains(&kind) {
         errors.push(FieldError::not_supported(path.child("type"), kind, TYPES));
@@ -136,8 +143,10 @@ fn keywords(schema: &Value, place: Place<'_>, path: &Path<'_>, errors: &mut Vec<
     if let (Some(_), Some(why)) = (part(schema, "default"), place.no_defaults) {
         errors.push(FieldError::forbidden(path.child("default"), format!("must not be set {why}")));
     }
-    for key in UNSUPPORTED {
-        if part(schema, key).is_some() {
+    for (key, needs_entries) in UNSUPPORTED {
+        let is_said =
+            if needs_entries { fields(schema, key).next().is_some() } else { part(schema, key).is_some() };
+        if is_said {
             errors.push(FieldError::forbidden(path.child(key), format!("{key} is not supported")));
         }
     }

@@ -45,9 +45,10 @@ pub(super) fn validate(
 
 /// Whether a part says what structural schemas cannot.
 fn is_no_structure(schema: &Value) -> bool {
-    ["id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions"]
-        .iter()
-        .any(|key| part(schema, key).is_some())
+    let says = |key: &&str| part(schema, key).is_some();
+    let has_entries = |key: &&str| fields(schema, key).next().is_some();
+    ["id", "$schema", "$ref", "additionalItems"].iter().any(says)
+        || ["patternProperties", "dependencies", "definitions"].iter().any(has_entries)
         || list(schema, "items").next().is_some()
         || schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(false))
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::history::{stored_versions, unchanged};
 use super::parts::{columns, deprecation, resource_names, scale};
 use super::path::Path;
+use super::same::same;
 use super::{approval, conversion, flag, go, list, one_of, part, schema, selectable, text};
 
 /// What is wrong with a definition, beyond its metadata; `old` is the one that it replaces.
@@ -99,16 +100,16 @@ struct Common<'a> {
 
 impl<'a> Common<'a> {
     fn of(spec: &'a Value) -> Self {
-        let same = |key: &str| {
+        let of_all = |key: &str| {
             let mut all = list(spec, "versions").map(|version| part(version, key));
             let first = all.next().flatten()?;
-            all.all(|other| other == Some(first)).then_some(first)
+            all.all(|other| same(key, other, Some(first))).then_some(first)
         };
         Self {
-            schema: same("schema"),
-            subresources: same("subresources"),
-            columns: same("additionalPrinterColumns"),
-            selectable: same("selectableFields"),
+            schema: of_all("schema"),
+            subresources: of_all("subresources"),
+            columns: of_all("additionalPrinterColumns"),
+            selectable: of_all("selectableFields"),
         }
     }
 }
@@ -168,7 +169,8 @@ fn each_version(spec: &Value, old: Option<&Value>, common: &Common<'_>, errors: 
 fn is_unchanged(version: &Value, old: Option<&Value>) -> bool {
     let mut before = old.into_iter().flat_map(|old| list(&old["spec"], "versions"));
     before.any(|one| {
-        text(one, "name") == text(version, "name") && part(one, "schema") == part(version, "schema")
+        text(one, "name") == text(version, "name")
+            && same("schema", part(one, "schema"), part(version, "schema"))
     })
 }
 

@@ -3,7 +3,7 @@
 
 use kubewright_meta::{FieldError, cost};
 use kubewright_schema::pattern::Patterns;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::path::Path;
 use super::{fields, flag, items, list, part, text};
@@ -135,11 +135,22 @@ fn resource_fields(schema: &Value, level: Level, path: &Path<'_>, errors: &mut V
 fn restricts_more_than_names(metadata: &Value) -> bool {
     let names = fields(metadata, "properties").all(|(name, _)| name == "name" || name == "generateName");
     let else_said = |(key, value): (&String, &Value)| {
-        !matches!(key.as_str(), "type" | "properties" | "default")
-            && value != &Value::Bool(false)
-            && !value.is_null()
+        !matches!(key.as_str(), "type" | "properties" | "default") && !is_left_out(key, value)
     };
     !names || metadata.as_object().is_some_and(|fields| fields.iter().any(else_said))
+}
+
+/// Whether a structural schema is made without a member that says this. Lists that are made one by one are none without entries; others
+/// are taken over as they are (`apiextensions-apiserver/pkg/apiserver/schema/convert.go`).
+fn is_left_out(key: &str, value: &Value) -> bool {
+    const BY_ONE: [&str; 5] = ["allOf", "anyOf", "enum", "items", "oneOf"];
+    const UNSUPPORTED: [&str; 3] = ["definitions", "dependencies", "patternProperties"];
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Array(items) => items.is_empty() && BY_ONE.contains(&key),
+        Value::Object(members) => members.is_empty() && UNSUPPORTED.contains(&key),
+        _ => false,
+    }
 }
 
 /// Where `anyOf: [{type: integer}, {type: string}]` may stand, next to `x-kubernetes-int-or-string`.
@@ -151,10 +162,17 @@ enum Known {
 }
 
 fn int_or_string(schema: &Value) -> Known {
-    let pattern = json!([{"type": "integer"}, {"type": "string"}]);
-    if schema.get("anyOf") == Some(&pattern) {
+    let says_only = |one: &Value, kind: &str| {
+        let mut others = one.as_object().into_iter().flatten().filter(|(key, _)| *key != "type");
+        text(one, "type") == kind && others.all(|(key, value)| is_left_out(key, value))
+    };
+    let is_pattern = |any_of: Option<&Value>| {
+        let any_of = any_of.and_then(Value::as_array).map(Vec::as_slice);
+        matches!(any_of, Some([one, other]) if says_only(one, "integer") && says_only(other, "string"))
+    };
+    if is_pattern(schema.get("anyOf")) {
         Known::AnyOf
-    } else if schema.pointer("/allOf/0/anyOf") == Some(&pattern) {
+    } else if is_pattern(schema.pointer("/allOf/0/anyOf")) {
         Known::InFirstAllOf
     } else {
         Known::Nowhere

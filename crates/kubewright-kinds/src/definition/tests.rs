@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{Kinds, Scope, Subresource};
 
+mod empties;
+
 fn definition(schema: &Value) -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",

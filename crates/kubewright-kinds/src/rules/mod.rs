@@ -51,6 +51,8 @@ use kubewright_meta::{FieldError, quantity, text};
 use kubewright_spec::Version;
 use serde_json::Value;
 
+use crate::definition;
+
 /// What a kind does beyond its schema. The engine calls these in the order in which they stand here.
 #[derive(Clone, Copy)]
 pub struct Rules {
@@ -144,6 +146,8 @@ pub enum Generation {
     AsGiven,
     /// The same as `Content`, but a new object has none.
     ContentOfOld,
+    /// The same, of definitions, in whose schemas some lists without entries are structs.
+    Definitions,
     /// A change of annotations raises it too.
     ContentAndAnnotations,
     /// A change of labels raises it too.
@@ -164,6 +168,7 @@ impl Generation {
             Self::None | Self::Fixed => false,
             Self::Content | Self::ContentOfOld => !same_content(new, old),
             Self::AsGiven => !content(new).eq(content(old)),
+            Self::Definitions => !definition::same_content(new, old),
             Self::ContentAndAnnotations => !same_content(new, old) || !metadata::same_annotations(new, old),
             Self::ContentAndLabels => !same_content(new, old) || !same_labels(new, old),
         }

@@ -14,7 +14,8 @@ pub static CUSTOM_RESOURCE_DEFINITION: BuiltIn = BuiltIn {
     subresources: &[Subresource::Status],
     // The engine asks `schema::definition` for the rest, which needs to know the other definitions.
     rules: Rules {
-        generation: Generation::Content,
+        generation: Generation::Definitions,
+        keeps_empty_maps: true,
         finalizers: Finalizers::Syntax,
         prepare_create: definition::begin,
         prepare_update: |definition, _| definition::store(definition),
