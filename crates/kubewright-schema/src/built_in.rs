@@ -70,6 +70,11 @@ fn type_node(version: Version, name: &str, schema: &Value) -> Node {
             Arc::make_mut(node).inlined = Some(by.into());
         }
     }
+    for field in ["apiVersion", "kind"].into_iter().filter(|field| !zeros.has(field)) {
+        if let Some(node) = made.properties.get_mut(field) {
+            Arc::make_mut(node).inlined = Some("TypeMeta".into());
+        }
+    }
     for (field, named) in zeros.named() {
         if let Some(node) = made.properties.get_mut(field) {
             name_type(Arc::make_mut(node), named);

@@ -177,13 +177,15 @@ impl Schema {
     /// are cut.
     ///
     /// # Errors
-    /// As there; [`fields::printed::converted`] has them in Go's words.
+    /// As there, in the words of what converts.
     pub fn convert(&self, object: &mut Value) -> Result<Vec<String>, String> {
         match self.origin {
             Origin::BuiltIn { empties, .. } => {
                 decode::decode(&self.root, object, "", decode::Reading { empties, converts: true })
             }
-            Origin::Custom { .. } => prune::object(&self.root, object),
+            Origin::Custom { .. } => {
+                prune::object(&self.root, object).map_err(|why| fields::printed::converted(&why))
+            }
         }
     }
 

@@ -34,6 +34,11 @@ impl Zeros {
         all.filter_map(|(field, by)| Some((field.name, by.strip_prefix('.')?)))
     }
 
+    /// Whether the type has a field of that name on the wire. That it does not say there what it is makes it one with a `TypeMeta`.
+    pub(crate) fn has(&self, field: &str) -> bool {
+        self.fields.iter().any(|one| one.name == field)
+    }
+
     /// The fields of a type, with those of the types that are inlined in it.
     fn collect(&mut self, version: Version, name: &str, by: &str) {
         let (package, _) = name.split_once('.').unwrap_or_default();

@@ -7,7 +7,6 @@ use kubewright_kinds::definition;
 use kubewright_kinds::{Kind, Role, encode};
 use kubewright_meta::{ApiError, FieldError, object};
 use kubewright_schema::Encoding;
-use kubewright_schema::fields::printed;
 use kubewright_schema::patch::Change;
 use serde_json::Value;
 
@@ -134,7 +133,7 @@ pub(crate) fn patched(
     if let Err(reason) = fit_with(kind, &mut value, (&origin, converts), validation, (unknown, warnings)) {
         // The answer quotes the patch and what converting it says, or else the object before anything was dropped from it.
         return Err(match change.quoted(current) {
-            Some(quoted) => of_patch(quoted, &printed::converted(&reason)),
+            Some(quoted) => of_patch(quoted, &reason),
             None => of_patch(change.apply(current)?.to_string(), &reason),
         });
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use kubewright_kinds::{Kind, ServedVersions, encode};
 use kubewright_meta::{ApiError, object};
 use kubewright_schema::Encoding;
-use kubewright_schema::fields::{self, Write, printed};
+use kubewright_schema::fields::{self, Write};
 use kubewright_schema::patch::Configuration;
 use serde_json::Value;
 
@@ -110,10 +110,9 @@ fn writing<T>(
 /// (`k8s.io/apimachinery/pkg/util/managedfields/internal/structuredmerge.go`, `Apply`).
 fn unconvertible(kind: &Kind, config: &Value, why: &str) -> ApiError {
     ApiError::unexplained(format!(
-        "failed to convert new object ({}) to proper version: unable to convert unstructured object to {}: {}",
+        "failed to convert new object ({}) to proper version: unable to convert unstructured object to {}: {why}",
         fields::about(kind, config),
         fields::type_of(kind),
-        printed::converted(why)
     ))
 }
 

@@ -8,6 +8,7 @@ use kubewright_meta::cost;
 use serde_json::{Map, Number, Value, json};
 
 use super::empties::{Empties, is_empty};
+use super::fields::printed;
 use super::node::{Additional, Coding, Node, Other, Type};
 use super::scalar::{self, Precision};
 use super::zeros;
@@ -23,15 +24,10 @@ pub(crate) fn decode(
     prefix: &str,
     reading: Reading,
 ) -> Result<Vec<String>, String> {
-    let mut decoder = Decoder {
-        reading,
-        unknown: Vec::new(),
-        wrong: None,
-        path: prefix.to_owned(),
-        fields: String::new(),
-        owner: String::new(),
-    };
-    decoder.value(node, value)?;
+    let mut decoder = Decoder::new(reading, prefix);
+    let found = decoder.value(node, value);
+    let translates = reading.converts && !decoder.was_within;
+    found.map_err(|why| if translates { printed::converted(&why) } else { why })?;
     decoder.wrong.map_or(Ok(decoder.unknown), Err)
 }
 
@@ -41,8 +37,7 @@ pub(crate) struct Reading {
     /// What becomes of lists and maps without entries.
     pub(crate) empties: Empties,
     /// By `k8s.io/apimachinery/pkg/runtime/converter.go`, which makes typed objects of what patches and configurations make: it
-    /// cuts numbers that are too large. Types in messages are told with what they are made of, for
-    /// [`printed::converted`](super::fields::printed::converted).
+    /// cuts numbers that are too large, and has words of its own.
     pub(crate) converts: bool,
 }
 
@@ -57,9 +52,26 @@ struct Decoder {
     fields: String,
     /// The Go type of the struct it is in: `Container`.
     owner: String,
+    /// The struct that has the field whose type has a decoder of its own, where this one is within that: Go names it for all below.
+    around: Option<String>,
+    /// Whether what is wrong was found by a decoder within what converts an object: its words are those of JSON.
+    was_within: bool,
 }
 
 impl Decoder {
+    fn new(reading: Reading, prefix: &str) -> Self {
+        Self {
+            reading,
+            unknown: Vec::new(),
+            wrong: None,
+            path: prefix.to_owned(),
+            fields: String::new(),
+            owner: String::new(),
+            around: None,
+            was_within: false,
+        }
+    }
+
     fn value(&mut self, node: &Node, value: &mut Value) -> Result<(), String> {
         cost::step();
         let node = node.target();
@@ -88,10 +100,24 @@ impl Decoder {
             Coding::IntOrString => self.integer(Some("int32"), value),
             Coding::Time => self.time(Precision::Seconds, value),
             Coding::MicroTime => self.time(Precision::Micros, value),
+            Coding::SchemaOr(other) if self.reading.converts => {
+                let mut within = Self::new(Reading { converts: false, ..self.reading }, &self.path);
+                let found = within.schema_or(other, node, value);
+                let found = found.and_then(|()| within.wrong.map_or(Ok(()), Err));
+                self.was_within = found.is_err();
+                found
+            }
             Coding::SchemaOr(other) => {
                 // A decoder within the decoder: what it finds wrong ends this one.
                 let before = self.wrong.take();
+                let is_first = self.around.is_none();
+                if is_first {
+                    self.around = Some(self.owner.clone());
+                }
                 self.schema_or(other, node, value)?;
+                if is_first {
+                    self.around = None;
+                }
                 self.wrong.take().map_or(Ok(()), Err)?;
                 self.wrong = before;
                 Ok(())
@@ -343,7 +369,8 @@ impl Decoder {
     }
 
     fn mistake(&self, found: &str, go_type: &str) -> String {
-        let Self { owner, fields, .. } = self;
+        let Self { owner, around, fields, .. } = self;
+        let owner = around.as_ref().unwrap_or(owner);
         let place =
             if fields.is_empty() { "value".to_owned() } else { format!("struct field {owner}.{fields}") };
         format!("json: cannot unmarshal {found} into Go {place} of type {go_type}")

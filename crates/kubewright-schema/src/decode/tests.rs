@@ -256,3 +256,52 @@ fn a_number_beyond_64_bits_becomes_the_least_one_where_an_object_is_converted() 
     assert_eq!(whole("1e3"), Some(1000));
     assert_eq!(whole("0.5"), None);
 }
+
+#[test]
+fn within_a_decoder_of_its_own_the_struct_around_is_named() {
+    let schema = |schema: Value| {
+        let version = json!({"name": "v1", "schema": {"openAPIV3Schema": schema}});
+        error(DEFINITION, json!({"spec": {"versions": [version]}}))
+    };
+    let rules = json!([{"rule": 1}]);
+    let place = "spec.versions.schema.openAPIV3Schema";
+    assert_eq!(
+        schema(json!({"x-kubernetes-validations": rules})),
+        format!(
+            "json: cannot unmarshal number into Go struct field ValidationRule.{place}.x-kubernetes-validations.rule of type string"
+        )
+    );
+    assert_eq!(
+        schema(json!({"items": {"x-kubernetes-validations": rules}})),
+        format!(
+            "json: cannot unmarshal number into Go struct field JSONSchemaProps.{place}.items.x-kubernetes-validations.rule of type string"
+        )
+    );
+}
+
+#[test]
+fn the_type_of_an_object_in_an_object_is_told_with_the_struct_that_it_is_inlined_by() {
+    assert_eq!(
+        error("api.apps.v1.StatefulSet", json!({"spec": {"volumeClaimTemplates": [{"kind": 1}]}})),
+        "json: cannot unmarshal number into Go struct field PersistentVolumeClaim.spec.volumeClaimTemplates.TypeMeta.kind of type string"
+    );
+    assert_eq!(
+        error("api.core.v1.Binding", json!({"target": {"kind": 1}})),
+        "json: cannot unmarshal number into Go struct field ObjectReference.target.kind of type string"
+    );
+}
+
+#[test]
+fn what_converts_an_object_decodes_a_schema_in_a_schema_as_json() {
+    let convert = |schema: Value| {
+        let version = json!({"name": "v1", "schema": {"openAPIV3Schema": schema}});
+        let mut definition = json!({"spec": {"versions": [version]}});
+        Schema::built_in(format!("io.k8s.{DEFINITION}")).convert(&mut definition).unwrap_err()
+    };
+    assert_eq!(convert(json!({"type": 1})), "cannot convert int64 to string");
+    assert_eq!(
+        convert(json!({"properties": {"a": {"items": {"type": 1}}}})),
+        "json: cannot unmarshal number into Go struct field JSONSchemaProps.type of type string"
+    );
+    assert_eq!(convert(json!({"additionalProperties": "x"})), "boolean or JSON schema expected");
+}

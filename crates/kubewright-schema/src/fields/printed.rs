@@ -48,7 +48,7 @@ pub(crate) fn in_go(value: &Value) -> String {
 
 /// An error of Go's JSON decoder in the words of `k8s.io/apimachinery/pkg/runtime`, `converter.go`, by which typed
 /// objects are made of what patches and configurations make.
-pub fn converted(why: &str) -> String {
+pub(crate) fn converted(why: &str) -> String {
     if why.starts_with("illegal base64") {
         return format!("error decoding from json: {why}");
     }
