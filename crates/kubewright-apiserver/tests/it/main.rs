@@ -3,6 +3,7 @@
 mod admission;
 mod aggregation;
 mod bad_input;
+mod custom_objects;
 mod definitions;
 mod deleting;
 mod kinds_of_versions;

@@ -4,7 +4,7 @@
 use kubewright_kinds::built_in::admissionregistration::mutating_admission_policy::MUTATING_ADMISSION_POLICY;
 use kubewright_kinds::built_in::admissionregistration::mutating_webhook_configuration::MUTATING_WEBHOOK_CONFIGURATION;
 use kubewright_kinds::{BuiltIn, Kind, encode};
-use kubewright_meta::ApiError;
+use kubewright_meta::{ApiError, object};
 use serde_json::{Value, json};
 
 use super::policies;
@@ -149,7 +149,11 @@ fn check_type(kind: &Kind, value: &Value, by_policy: bool) -> Result<(), ApiErro
         return Err(ApiError::internal(&format!("Object 'Kind' is missing in '{value}'")));
     }
     if api_version == kind.api_version() {
-        return type_of_body::of_custom(kind, value);
+        let errors = type_of_body::errors_of_custom(kind, value);
+        return match errors.is_empty() {
+            true => Ok(()),
+            false => Err(type_of_body::invalid(kind, value, object::name(value), &errors)),
+        };
     }
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     Err(unconverted(&match group == kind.group {

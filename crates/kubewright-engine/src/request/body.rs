@@ -39,22 +39,19 @@ pub(crate) fn object_of(
     if value.is_null() {
         value = Value::Object(serde_json::Map::new());
     }
-    if let Some(custom) = &kind.custom {
+    if kind.custom.is_some() {
         if let Err(error) = type_of_body::check_custom(kind, &value, origin.text()) {
-            return Err(said::refuse_custom(
-                kind,
-                &custom.versions,
-                error,
-                (value, &origin),
-                validation,
-                warnings,
-            ));
+            return Err(said::refuse_custom(kind, error, (value, &origin), validation, warnings));
         }
     } else if let Err(mismatch) = type_of_body::check(kind, &value) {
         return Err(said::refuse(&Wanted::of(kind), &mismatch, (&value, &origin), validation, warnings));
     }
-    fit(kind, &mut value, (&origin, false), validation, warnings)
-        .map_err(|reason| said::cannot_be_handled(&kind.kind, &kind.version, &kind.kind, &reason))?;
+    let said = value["kind"].as_str().filter(|_| type_of_body::says_other(kind, &value));
+    let said = said.unwrap_or(&kind.kind).to_owned();
+    let refused = |wanted: &str, reason: &str| said::cannot_be_handled(&said, &kind.version, wanted, reason);
+    let unknown = decode(kind, &mut value, false).map_err(|reason| refused(&kind.kind, &reason))?;
+    complain(&origin, &unknown, kind.custom.is_some(), validation, warnings)
+        .map_err(|reason| refused(&said, &reason))?;
     warnings.extend(single_owners(&mut value, ""));
     Ok(value)
 }
@@ -122,15 +119,17 @@ pub(crate) fn patched(
         }
     } else {
         type_of_body::read(kind, &value).map_err(|reason| of_patch(value.to_string(), &reason))?;
-        if kind.custom.is_some() {
-            mistyped = type_of_body::of_patched_custom(kind, &value).err();
-        } else if type_of_body::has_no_version(&value) {
-            unknown = type_of_body::as_internal(kind, &mut value);
+        if type_of_body::has_no_version(&value) {
+            if kind.custom.is_some() {
+                mistyped = Some(ApiError::internal(type_of_body::NO_VERSION));
+            } else {
+                unknown = type_of_body::as_internal(kind, &mut value);
+            }
         }
     }
     let origin = Origin::Patch { complaints: change.complaints.clone() };
     let converts = change.converts();
-    if let Err(reason) = fit_with(kind, &mut value, (&origin, converts), validation, (unknown, warnings)) {
+    if let Err(reason) = fit(kind, &mut value, (&origin, converts), validation, (unknown, warnings)) {
         // The answer quotes the patch and what converting it says, or else the object before anything was dropped from it.
         return Err(match change.quoted(current) {
             Some(quoted) => of_patch(quoted, &reason),
@@ -150,7 +149,7 @@ pub(crate) fn patched(
 /// # Errors
 /// Why it is no object of the kind.
 pub(crate) fn typed(kind: &Kind, mut value: Value, warnings: &mut Vec<String>) -> Result<Value, String> {
-    fit(kind, &mut value, (&Origin::Unrepeated, true), FieldValidation::Ignore, warnings)?;
+    decode(kind, &mut value, true)?;
     warnings.extend(single_owners(&mut value, AFTER_ADMISSION));
     Ok(value)
 }
@@ -160,30 +159,31 @@ pub(crate) fn of_patch(quoted: String, reason: &str) -> ApiError {
     ApiError::invalid_of("", "", "", &[FieldError::invalid("patch", quoted, reason)])
 }
 
-/// Types and prunes an object, as strictly as asked for. Where it comes from, and whether it is converted rather than decoded.
+/// Types and prunes an object, as strictly as asked for, some of whose fields were found to be unknown before. Where it comes from, and
+/// whether it is converted rather than decoded.
 fn fit(
-    kind: &Kind,
-    value: &mut Value,
-    (origin, converts): (&Origin, bool),
-    validation: FieldValidation,
-    warnings: &mut Vec<String>,
-) -> Result<(), String> {
-    fit_with(kind, value, (origin, converts), validation, (Vec::new(), warnings))
-}
-
-/// The same, of an object some of whose fields were found to be unknown before.
-fn fit_with(
     kind: &Kind,
     value: &mut Value,
     (origin, converts): (&Origin, bool),
     validation: FieldValidation,
     (mut unknown, warnings): (Vec<String>, &mut Vec<String>),
 ) -> Result<(), String> {
-    encode::set_type(kind, value);
-    let schema = kind.schema();
-    unknown.extend(if converts { schema.convert(value)? } else { schema.decode(value)? });
-    object::meta_mut(value);
+    unknown.extend(decode(kind, value, converts)?);
     complain(origin, &unknown, kind.custom.is_some(), validation, warnings)
+}
+
+/// Types and prunes an object. One of a custom kind that says to be another is read as what it says, and goes on saying so: validation
+/// finds that. Returns its unknown fields.
+fn decode(kind: &Kind, value: &mut Value, converts: bool) -> Result<Vec<String>, String> {
+    let unknown = if type_of_body::says_other(kind, value) {
+        said::decode_custom(kind, value)?
+    } else {
+        encode::set_type(kind, value);
+        let schema = kind.schema();
+        if converts { schema.convert(value)? } else { schema.decode(value)? }
+    };
+    object::meta_mut(value);
+    Ok(unknown)
 }
 
 /// Refuses, or warns of, fields that are unknown and those that stand twice.
@@ -228,7 +228,11 @@ pub(crate) fn single_owners(value: &mut Value, when: &str) -> Option<String> {
 
 /// Sets what the schema and the kind set by default.
 pub fn default(kind: &Kind, value: &mut Value) {
-    kind.schema().default(value);
+    if type_of_body::says_other(kind, value) {
+        said::schema_of_custom(kind, value).default(value);
+    } else {
+        kind.schema().default(value);
+    }
     by_rules(kind, value);
 }
 

@@ -1,9 +1,10 @@
 //! Bodies that say to be something else than their place is for. Kubernetes reads a body as what it says to be, and only then compares
 //! that with the place: values of wrong types and unknown fields are told before (`k8s.io/apiserver/pkg/endpoints/handlers/create.go`).
 
+use std::borrow::Cow;
+
 use kubewright_codec::body::Origin;
 use kubewright_kinds::Kind;
-use kubewright_kinds::definition::Versions;
 use kubewright_meta::ApiError;
 use kubewright_schema::Schema;
 use serde_json::{Value, json};
@@ -38,7 +39,6 @@ pub(super) fn refuse(
 /// The answer to a custom object that says to be of another kind or version, for which `error` is the answer if all its fields are known.
 pub(super) fn refuse_custom(
     kind: &Kind,
-    versions: &Versions,
     error: ApiError,
     (mut value, origin): (Value, &Origin),
     validation: FieldValidation,
@@ -59,20 +59,39 @@ pub(super) fn refuse_custom(
             FieldValidation::Warn | FieldValidation::Strict => error,
         };
     }
-    let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
-    let same = group == kind.group && given == kind.kind;
-    // A version that the definition does not have has no fields, and of other kinds only the metadata is known.
-    let none = Schema::custom(&json!({"type": "object"}));
-    let schema = versions.schema(version).filter(|_| same).unwrap_or(&none);
-    let mut unknown = match schema.decode(&mut value) {
+    let version = api_version.rsplit('/').next().unwrap_or_default();
+    let unknown = match decode_custom(kind, &mut value) {
         Ok(unknown) => unknown,
         Err(reason) => return cannot_be_handled(&given, version, &kind.kind, &reason),
     };
-    unknown.retain(|path| same || path.starts_with("metadata."));
     match complain(origin, &unknown, true, validation, warnings) {
         Ok(()) => error,
         Err(_) if api_version.is_empty() => ApiError::bad_request(type_of_body::NO_VERSION),
         Err(reason) => cannot_be_handled(&given, version, &given, &reason),
+    }
+}
+
+/// Decodes a custom object as what it says to be. Returns its unknown fields.
+///
+/// # Errors
+/// Why it cannot be decoded.
+pub(super) fn decode_custom(kind: &Kind, object: &mut Value) -> Result<Vec<String>, String> {
+    schema_of_custom(kind, object).decode(object)
+}
+
+/// The schema of what a custom object says to be: of another kind than that of its place only the metadata is known, and a version that
+/// the definition does not have has no fields (`apiextensions-apiserver/pkg/apiserver/customresource_handler.go`,
+/// `unstructuredSchemaCoercer`).
+pub(super) fn schema_of_custom<'k>(kind: &'k Kind, object: &Value) -> Cow<'k, Schema> {
+    let api_version = object["apiVersion"].as_str().unwrap_or_default();
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    if group != kind.group || object["kind"] != *kind.kind {
+        let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        return Cow::Owned(Schema::custom(&any));
+    }
+    match kind.custom.as_ref().and_then(|custom| custom.versions.schema(version)) {
+        Some(schema) => Cow::Borrowed(schema),
+        None => Cow::Owned(Schema::custom(&json!({"type": "object"}))),
     }
 }
 

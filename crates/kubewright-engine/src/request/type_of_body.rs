@@ -120,8 +120,8 @@ impl Mismatch {
     }
 }
 
-/// Whether an object of a custom kind says to be one: it has to say so. (That it is of another kind is found by its
-/// validation: [`of_custom`].)
+/// Whether an object of a custom kind says to be something: it has to. (That this is another kind is found by its
+/// validation: [`errors_of_custom`].)
 pub(crate) fn check_custom(kind: &Kind, object: &Value, text: &[u8]) -> Result<(), ApiError> {
     let shown = || match text {
         [] => object.to_string(),
@@ -135,7 +135,7 @@ pub(crate) fn check_custom(kind: &Kind, object: &Value, text: &[u8]) -> Result<(
             kind.api_version()
         )));
     }
-    of_custom(kind, object)
+    Ok(())
 }
 
 /// Whether an object says to be something, in a version that can be one; `shown` is the object for the message.
@@ -155,27 +155,41 @@ pub(super) fn missing_kind(shown: &str) -> String {
     format!("Object 'Kind' is missing in '{shown}'")
 }
 
-/// What a custom object says to be is a rule like any other: a 422
-/// (`apiextensions-apiserver/pkg/registry/customresource/validator.go`).
-pub(crate) fn of_custom(kind: &Kind, object: &Value) -> Result<(), ApiError> {
-    let (api_version, name) =
-        (object["apiVersion"].as_str().unwrap_or_default(), object["kind"].as_str().unwrap_or_default());
+/// What is wrong with what a custom object says to be; of built-in kinds nothing. It is a rule like any other
+/// (`apiextensions-apiserver/pkg/registry/customresource/validator.go`, `ValidateTypeMeta`).
+pub(crate) fn errors_of_custom(kind: &Kind, object: &Value) -> Vec<FieldError> {
+    if !says_other(kind, object) {
+        return Vec::new();
+    }
     let mut errors = Vec::new();
-    if name != kind.kind {
-        errors.push(FieldError::invalid("kind", name, format!("must be {}", kind.kind)));
+    for (field, own) in [("kind", kind.kind.clone()), ("apiVersion", kind.api_version())] {
+        let said = object[field].as_str().unwrap_or_default();
+        if said != own {
+            errors.push(FieldError::invalid(field, said, format!("must be {own}")));
+        }
     }
-    if api_version != kind.api_version() {
-        errors.push(FieldError::invalid(
-            "apiVersion",
-            api_version,
-            format!("must be {}", kind.api_version()),
-        ));
+    errors
+}
+
+/// Whether an object of a custom kind says to be of another kind or version.
+pub(crate) fn says_other(kind: &Kind, object: &Value) -> bool {
+    kind.custom.is_some() && (object["kind"] != *kind.kind || object["apiVersion"] != *kind.api_version())
+}
+
+/// The group and kind by which an object is refused: of a custom one those that it says to be of.
+pub(crate) fn named_in_refusals(kind: &Kind, object: &Value) -> (String, String) {
+    if !says_other(kind, object) {
+        return (kind.own_group().to_owned(), kind.kind.clone());
     }
-    if errors.is_empty() {
-        return Ok(());
-    }
-    let group = api_version.split_once('/').map_or("", |(group, _)| group);
-    Err(ApiError::invalid_of(group, name, object::name(object), &errors))
+    let text = |field: &str| object[field].as_str().unwrap_or_default();
+    let group = text("apiVersion").split_once('/').map_or("", |(group, _)| group);
+    (group.to_owned(), text("kind").to_owned())
+}
+
+/// 422 for an object, as one of what it says to be.
+pub(crate) fn invalid(kind: &Kind, object: &Value, name: &str, errors: &[FieldError]) -> ApiError {
+    let (group, said) = named_in_refusals(kind, object);
+    ApiError::invalid_of(&group, &said, name, errors)
 }
 
 /// Whether what a patch has made can be read as an object of a kind: its `kind` and `apiVersion` are texts that make sense, of a type that
@@ -263,14 +277,6 @@ pub(crate) fn as_internal(kind: &Kind, object: &mut Value) -> Vec<String> {
     }
     *object = serde_json::json!({"metadata": known});
     unknown
-}
-
-/// What a patched custom object says to be: it may not say nothing.
-pub(crate) fn of_patched_custom(kind: &Kind, object: &Value) -> Result<(), ApiError> {
-    if has_no_version(object) {
-        return Err(ApiError::internal(NO_VERSION));
-    }
-    of_custom(kind, object)
 }
 
 /// Compares the type that an object of a built-in kind says to have with that kind; what it leaves out is right.

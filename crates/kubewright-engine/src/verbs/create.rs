@@ -21,7 +21,7 @@ use crate::engine::allocate::{self, addresses_of};
 use crate::engine::epochs::Epoch;
 use crate::engine::{Engine, convert};
 use crate::request::place::{check_name, place, place_in_namespace};
-use crate::request::{Call, WriteOptions, body, key, version_of};
+use crate::request::{Call, WriteOptions, body, key, type_of_body, version_of};
 
 /// How often a generated name is tried (`k8s.io/apiserver/pkg/registry/generic/registry`, `maxNameGenerationCreateAttempts`).
 const NAME_ATTEMPTS: usize = 8;
@@ -246,7 +246,7 @@ async fn create_object(
     let mut errors = device_claims::errors(engine, call, (Part::Main, "create"), &object, None);
     errors.extend(errors_of_new(call, &object, warnings));
     if !errors.is_empty() {
-        return Err(ApiError::invalid(kind, &name, &errors));
+        return Err(type_of_body::invalid(kind, &object, &name, &errors));
     }
     warnings.extend(kind.rules.warnings(&object, None));
     warnings.extend(definitions::warnings(kind, &object, None));

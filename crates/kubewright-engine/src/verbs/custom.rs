@@ -8,16 +8,27 @@ use kubewright_schema::fields::printed;
 use kubewright_schema::{Candidate, Extent};
 use serde_json::Value;
 
-/// Adds what is wrong with a custom object to the `errors` of its metadata. Built-in kinds: nothing. Returns warnings of what
+use crate::request::type_of_body;
+
+/// Adds what is wrong with a custom object to the `errors` of its metadata. Built-in kinds: nothing. Of one that says to be of
+/// another kind that is told, and what values, scale and metadata as of a new object have is not. Returns warnings of what
 /// is wrong, but was so before.
 pub(super) fn check(kind: &Kind, candidate: Candidate<'_>, errors: &mut Vec<FieldError>) -> Vec<String> {
     if kind.custom.is_none() {
         return Vec::new();
     }
     let schema = kind.schema();
-    errors.extend(schema.value_errors(candidate));
-    if let Some(Subresource::CustomScale(paths)) = kind.subresource("scale") {
-        scale(paths, candidate, errors);
+    let mistyped = type_of_body::errors_of_custom(kind, candidate.object);
+    if mistyped.is_empty() {
+        errors.extend(schema.value_errors(candidate));
+        if let Some(Subresource::CustomScale(paths)) = kind.subresource("scale") {
+            scale(paths, candidate, errors);
+        }
+    } else {
+        if candidate.old.is_none() {
+            errors.clear();
+        }
+        errors.extend(mistyped);
     }
     errors.extend(schema.structure_errors(candidate));
     let (broken, warnings) = schema.rule_errors(candidate, errors);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use kubewright_kinds::{Kind, ServedVersions, encode};
+use kubewright_kinds::{Custom, Kind, ServedVersions, encode};
 use kubewright_meta::{ApiError, object};
 use kubewright_schema::Encoding;
 use kubewright_schema::fields::{self, Write};
@@ -10,7 +10,7 @@ use kubewright_schema::patch::Configuration;
 use serde_json::Value;
 
 use crate::engine::Engine;
-use crate::request::{Call, FieldValidation, WriteOptions, body};
+use crate::request::{Call, FieldValidation, WriteOptions, body, type_of_body};
 
 /// Gives the fields that a write changes to its manager. Nobody owns what JSON leaves out.
 pub fn own(
@@ -21,6 +21,10 @@ pub fn own(
     live: Option<&Value>,
     next: &mut Value,
 ) {
+    if type_of_body::says_other(call.kind, next) && !is_convertible(call.kind, next) {
+        // Nobody can say who owns what, and so nobody does (`FieldManager.UpdateNoErrors`).
+        return object::set_meta(next, "managedFields", None);
+    }
     let mut written = as_written(call.kind, next);
     if let Some(complete) = call.kind.rules.complete_for_owners.filter(|_| live.is_none()) {
         complete(written.to_mut());
@@ -32,6 +36,14 @@ pub fn own(
     object::copy_meta(&mut written, next, "managedFields");
     writing(engine, call, subresource, options, |write| write.update(live, &mut written));
     object::copy_meta(next, &written, "managedFields");
+}
+
+/// Whether a custom object that says to be of another kind or version is one of another version.
+fn is_convertible(kind: &Kind, object: &Value) -> bool {
+    let api_version = object["apiVersion"].as_str().unwrap_or_default();
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let is_version = |custom: &Custom| custom.versions.schema(version).is_some();
+    object["kind"] == *kind.kind && group == kind.group && kind.custom.as_ref().is_some_and(is_version)
 }
 
 /// An object in its version, as owners are told of it, and of a kind that is stored as another by way of that.

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::member::{Member, copy_metadata};
 use crate::Engine;
+use crate::request::type_of_body;
 
 /// The part of an object that a write may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +61,10 @@ pub(super) fn prepare(kind: &Kind, part: Part, next: &mut Value, current: &Value
             } else if next.get("status").is_some_and(Value::is_null) && current.get("status").is_none() {
                 // What is applied keeps its nulls. No status is as good as none before (`WithRatcheting`), and is not read back.
                 kind.schema().default(next);
+            }
+            if type_of_body::says_other(kind, &written) {
+                // It was not pruned as one of this kind.
+                kind.schema().conform(next);
             }
             kind.rules.prepare_status(next, current);
         }

@@ -23,7 +23,7 @@ use crate::engine::allocate::{self, addresses_of};
 use crate::engine::epochs::Epoch;
 use crate::engine::{Engine, convert};
 use crate::request::place::{check_name, place_in_namespace};
-use crate::request::{Call, WriteOptions, body, version_of};
+use crate::request::{Call, WriteOptions, body, type_of_body, version_of};
 
 /// How the next object comes from the current one.
 pub(super) enum Step<'a> {
@@ -142,6 +142,7 @@ async fn try_swap(
     }
     // After who may change the object has seen it (`Store.Update`).
     let conditional = check_version(call, &current, &next)? && replaces;
+    let named = type_of_body::named_in_refusals(call.kind, &next);
     prepare(call.kind, part, &mut next, &current);
     if matches!(part, Part::Main | Part::Status) {
         stamp(engine, call.kind, &mut next, Some(&current));
@@ -151,7 +152,7 @@ async fn try_swap(
         _ => Some(allocate::allocate(engine, call.kind, &mut next, Some(&current), options.dry_run).await?),
     };
     let rights = device_claims::errors(engine, call, (part, step.verb()), &next, Some(&current));
-    check(&review, part, &next, &current, rights, warnings)?;
+    check(&review, part, (&next, &named), &current, rights, warnings)?;
     if part == Part::Main {
         warnings.extend(call.kind.rules.warnings(&next, Some(&current)));
     }
@@ -295,14 +296,16 @@ async fn commit_next(
 fn check(
     review: &Review<'_>,
     part: Part,
-    next: &Value,
+    (next, named): (&Value, &(String, String)),
     current: &Value,
     mut errors: Vec<FieldError>,
     warnings: &mut Vec<String>,
 ) -> Result<(), ApiError> {
-    let call = review.call;
-    let kind = call.kind;
+    let kind = review.call.kind;
     errors.extend(match part {
+        Part::Main if type_of_body::says_other(kind, next) => {
+            kind.rules.errors_of_metadata_on_update(next, current, kind.namespaced())
+        }
         Part::Main => kind.rules.errors_on_update(next, current, kind.namespaced()),
         Part::Status => kind.rules.errors_on_status(next, current, kind.namespaced()),
         Part::Member(member) => {
@@ -322,7 +325,7 @@ fn check(
         return Ok(());
     }
     // Admission may have changed the name.
-    Err(ApiError::invalid(kind, object::name(next), &errors))
+    Err(ApiError::invalid_of(&named.0, &named.1, object::name(next), &errors))
 }
 
 /// The uid that a replacement names must be the current one.

@@ -348,6 +348,17 @@ impl Rules {
         })
     }
 
+    /// What the generic part alone finds wrong with a replacement: all that is told of one that says to be of another kind.
+    #[must_use]
+    pub fn errors_of_metadata_on_update(
+        &self,
+        new: &Value,
+        old: &Value,
+        namespaced: bool,
+    ) -> Vec<FieldError> {
+        self.checked(new, || self.metadata_on_update(new, old, namespaced, false))
+    }
+
     /// All that is wrong with a write to `/status` but the schema.
     #[must_use]
     pub fn errors_on_status(&self, new: &Value, old: &Value, namespaced: bool) -> Vec<FieldError> {

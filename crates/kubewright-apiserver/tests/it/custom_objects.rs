@@ -1,0 +1,100 @@
+//! Custom objects that say to be something else, that are scaled, and that are stored otherwise than they are read.
+
+use serde_json::{Value, json};
+
+use crate::support::Api;
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const JARS: &str = "/apis/example.com/v1/namespaces/default/jars";
+
+fn version(name: &str, is_stored: bool) -> Value {
+    let spec = json!({"type": "object", "properties": {
+        "size": {"type": "integer"},
+        "color": {"type": "string", "default": "red"},
+        "label": {"type": "object"},
+    }, "maxProperties": 2});
+    let status =
+        json!({"type": "object", "properties": {"size": {"type": "integer"}, "seen": {"type": "object"}}});
+    json!({
+        "name": name, "served": true, "storage": is_stored,
+        "subresources": {"status": {}, "scale": {
+            "specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"
+        }},
+        "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": status}}}
+    })
+}
+
+fn definition(stored: &str) -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "jars.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "jars", "kind": "Jar"},
+            "versions": [version("v1", stored == "v1"), version("v2", stored == "v2")]
+        }
+    })
+}
+
+fn jar(name: &str) -> Value {
+    json!({"apiVersion": "example.com/v1", "kind": "Jar", "metadata": {"name": name}})
+}
+
+async fn start() -> Api {
+    let api = Api::start().await;
+    api.post(DEFINITIONS, definition("v1")).await.expect(201);
+    api
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_names_another_kind_is_missing_before_that_is_told() {
+    let api = start().await;
+    let mut pot = jar("a");
+    pot["kind"] = "Pot".into();
+    api.put(&format!("{JARS}/a"), pot.clone()).await.refused(404, "NotFound");
+    api.put(&format!("{JARS}/b"), pot.clone()).await.refused(400, "BadRequest");
+    let made = api.post(JARS, jar("a")).await.expect(201);
+    let told = api.put(&format!("{JARS}/a"), pot.clone()).await.refused(422, "Invalid");
+    assert_eq!(
+        told,
+        r#"jars.example.com "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update"#
+    );
+    pot["metadata"] = made["metadata"].clone();
+    let told = api.put(&format!("{JARS}/a"), pot).await.refused(422, "Invalid");
+    assert_eq!(told, r#"Pot.example.com "a" is invalid: kind: Invalid value: "Pot": must be Jar"#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn metadata_of_an_object_that_is_patched_to_be_of_another_kind_is_told_beside_that() {
+    let api = start().await;
+    api.post(JARS, jar("a")).await.expect(201);
+    let patch = json!({"kind": "Pot", "metadata": {"uid": "x"}, "spec": {"size": "x"}});
+    let told = api.patch(&format!("{JARS}/a"), "merge", patch.clone()).await.refused(422, "Invalid");
+    assert_eq!(
+        told,
+        r#"Pot.example.com "a" is invalid: [metadata.uid: Invalid value: "x": field is immutable, kind: Invalid value: "Pot": must be Jar]"#
+    );
+    let mut new = jar("b");
+    new["kind"] = "Pot".into();
+    new["metadata"]["labels"] = json!({"-": "-"});
+    let told = api.post(JARS, new).await.refused(422, "Invalid");
+    assert_eq!(told, r#"Pot.example.com "b" is invalid: kind: Invalid value: "Pot": must be Jar"#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_is_written_whatever_kind_the_patch_names() {
+    let api = start().await;
+    let mut owned = jar("a");
+    owned["spec"] = json!({"size": 1});
+    api.post(JARS, owned).await.expect(201);
+    let status = format!("{JARS}/a/status");
+    let patch = json!({"kind": "Pot", "status": {"size": 1, "other": 2}});
+    let written = api.patch(&status, "merge", patch).await.expect(200);
+    assert_eq!((&written["kind"], &written["status"]), (&json!("Jar"), &json!({"size": 1})));
+    assert!(written["metadata"]["managedFields"].is_null(), "nobody can say who owns what: {written}");
+    let patch = json!({"kind": "Pot", "status": {"size": "x"}});
+    let told = api.patch(&status, "merge", patch).await.refused(422, "Invalid");
+    assert!(told.starts_with(r#"Pot.example.com "a" is invalid: "#), "{told}");
+}
