@@ -1,8 +1,9 @@
 //! Custom objects that say to be something else, that are scaled, and that are stored otherwise than they are read.
 
+use http::Method;
 use serde_json::{Value, json};
 
-use crate::support::Api;
+use crate::support::{Answer, Api};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const JARS: &str = "/apis/example.com/v1/namespaces/default/jars";
@@ -46,6 +47,11 @@ async fn start() -> Api {
     let api = Api::start().await;
     api.post(DEFINITIONS, definition("v1")).await.expect(201);
     api
+}
+
+async fn apply(api: &Api, path: &str, body: Value) -> Answer {
+    let headers = [("content-type", "application/apply-patch+yaml")];
+    api.send(Method::PATCH, &format!("{path}?fieldManager=me"), &headers, body.to_string()).await
 }
 
 #[tokio::test(start_paused = true)]
@@ -97,4 +103,45 @@ async fn a_status_is_written_whatever_kind_the_patch_names() {
     let patch = json!({"kind": "Pot", "status": {"size": "x"}});
     let told = api.patch(&status, "merge", patch).await.refused(422, "Invalid");
     assert!(told.starts_with(r#"Pot.example.com "a" is invalid: "#), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scale_puts_no_defaults_into_its_object() {
+    let api = start().await;
+    let mut full = jar("a");
+    full["metadata"]["labels"] = json!({"a": "b"});
+    api.post(JARS, full).await.expect(201);
+    let mut schema = definition("v1");
+    schema["metadata"]["resourceVersion"] =
+        api.get(&format!("{DEFINITIONS}/jars.example.com")).await.expect(200)["metadata"]["resourceVersion"]
+            .clone();
+    for at in [0, 1] {
+        schema["spec"]["versions"][at]["schema"]["openAPIV3Schema"]["properties"]["spec"]["maxProperties"] =
+            1.into();
+    }
+    api.put(&format!("{DEFINITIONS}/jars.example.com"), schema).await.expect(200);
+    let scaled = api.patch(&format!("{JARS}/a/scale"), "merge", json!({"spec": {"replicas": 2}})).await;
+    assert_eq!(scaled.expect(200)["spec"]["replicas"], 2);
+    assert_eq!(api.get(&format!("{JARS}/a")).await.expect(200)["spec"], json!({"size": 2, "color": "red"}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_scale_of_a_custom_object_cannot_be_applied() {
+    let api = start().await;
+    api.post(JARS, jar("a")).await.expect(201);
+    let scale = json!({"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": {"replicas": 2}});
+    let path = format!("{JARS}/a/scale");
+    let told = apply(&api, &path, scale.clone()).await.expect(500)["message"].clone();
+    assert_eq!(
+        told,
+        "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
+    );
+    let mut owned = jar("b");
+    owned["spec"] = json!({"size": 2});
+    api.post(JARS, owned).await.expect(201);
+    let told = apply(&api, &format!("{JARS}/b/scale"), scale).await.expect(500)["message"].clone();
+    assert_eq!(
+        told,
+        "failed to convert new object (default/b; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
+    );
 }

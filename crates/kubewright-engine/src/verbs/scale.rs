@@ -3,13 +3,14 @@
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
+use http::StatusCode;
 use kubewright_codec::json::type_name;
 use kubewright_kinds::{BuiltIn, Kind, Kinds, ScalePaths, ServedVersions, Subresource, encode};
 use kubewright_meta::rules::metadata::{self, NameRule};
 use kubewright_meta::selector::LabelSelector;
 use kubewright_meta::{ApiError, FieldError, object};
 use kubewright_schema::fields::scale::{self, Place};
-use kubewright_schema::fields::{Element, Managed, Write};
+use kubewright_schema::fields::{self, Element, Managed, Write};
 use kubewright_schema::patch::{Change, Configuration, Patch};
 use kubewright_table as table;
 use serde_json::{Map, Value, json};
@@ -153,7 +154,14 @@ impl View for ScaleWrite<'_> {
                 check_name(self.call, object::name(&next))?;
                 next
             }
-            Step::Apply(config) => return write.apply(Some(&live), &config.value, self.options.force),
+            Step::Apply(config) => {
+                let applied = write.apply(Some(&live), &config.value, self.options.force);
+                return if self.call.kind.custom.is_some() {
+                    refuse_applied(&live, applied)
+                } else {
+                    applied
+                };
+            }
         };
         self.step.replicas(&next)?;
         // A number that is zero is not there.
@@ -182,6 +190,28 @@ impl View for ScaleWrite<'_> {
         set_at(object, &self.paths.spec_replicas, replicas.into());
         Ok(())
     }
+}
+
+/// The scale of a custom object cannot be applied: kube-apiserver converts it as if it were such an object itself
+/// (`apiextensions-apiserver/pkg/apiserver/conversion/converter.go`, `ConvertToVersion`). What is wrong otherwise is told first, but for the
+/// number that nobody owns yet.
+fn refuse_applied(live: &Value, applied: Result<Value, ApiError>) -> Result<Value, ApiError> {
+    let failed = |what: &str, of: &Value| {
+        let about = fields::about(&**SCALE, of);
+        ApiError::unexplained(format!(
+            "{what} ({about}) to proper version: request to convert CR to an invalid group/version: {}",
+            scale::SCALE
+        ))
+    };
+    let is_of_scale = |error: &ApiError| error.code == StatusCode::BAD_REQUEST;
+    if live["metadata"].get("managedFields").is_none() && !applied.as_ref().is_err_and(is_of_scale) {
+        let nameless = Value::Null;
+        return Err(failed(
+            "failed to create manager for existing fields: failed to convert live object",
+            &nameless,
+        ));
+    }
+    Err(failed("failed to convert new object", &applied?))
 }
 
 /// How the next scale comes from the current one.

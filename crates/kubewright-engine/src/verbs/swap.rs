@@ -125,6 +125,8 @@ async fn try_swap(
     }
     match step {
         Step::Apply(_) => body::default_applied(call.kind, &mut next),
+        // Nobody decodes the object that a scale is put into, and so it gets no defaults.
+        Step::View(_) if call.kind.custom.is_some() => {}
         _ => body::default(call.kind, &mut next),
     }
     let is_owned = match step {
