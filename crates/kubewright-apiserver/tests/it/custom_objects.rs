@@ -145,3 +145,36 @@ async fn the_scale_of_a_custom_object_cannot_be_applied() {
         "failed to convert new object (default/b; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn applying_fields_that_are_not_kept_is_a_new_generation_each_time() {
+    let api = start().await;
+    let path = format!("{JARS}/a");
+    let mut config = jar("a");
+    config["spec"] = json!({"label": {"of": "glass"}});
+    for (code, generation) in [(201, 1), (200, 2), (200, 3)] {
+        let applied = apply(&api, &path, config.clone()).await.expect(code);
+        assert_eq!(applied["spec"], json!({"color": "red", "label": {}}));
+        assert_eq!(applied["metadata"]["generation"], generation);
+    }
+    config["spec"] = json!({"label": {}});
+    let kept = apply(&api, &path, config.clone()).await.expect(200);
+    let again = apply(&api, &path, config).await.expect(200);
+    assert_eq!(kept["metadata"], again["metadata"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_that_is_applied_with_fields_that_are_not_kept_is_written_each_time() {
+    let api = start().await;
+    api.post(JARS, jar("a")).await.expect(201);
+    let mut config = jar("a");
+    config["status"] = json!({"seen": {"by": "me"}});
+    let path = format!("{JARS}/a/status");
+    let first = apply(&api, &path, config.clone()).await.expect(200);
+    let second = apply(&api, &path, config).await.expect(200);
+    assert_eq!(second["status"], json!({"seen": {}}));
+    assert_eq!(second["metadata"]["generation"], 1);
+    assert_eq!(first["metadata"]["resourceVersion"], second["metadata"]["resourceVersion"], "the same bytes");
+    let noop = api.patch(&format!("{JARS}/a"), "merge", json!({})).await.expect(200);
+    assert_ne!(second["metadata"]["resourceVersion"], noop["metadata"]["resourceVersion"]);
+}

@@ -144,14 +144,19 @@ pub(crate) fn patched(
     Ok(value)
 }
 
-/// What an applied configuration has made of an object of `kind`: typed, not yet defaulted.
+/// What an applied configuration has made of an object of `kind`: typed, not yet defaulted; and the fields of it that the kind does not
+/// have.
 ///
 /// # Errors
 /// Why it is no object of the kind.
-pub(crate) fn typed(kind: &Kind, mut value: Value, warnings: &mut Vec<String>) -> Result<Value, String> {
-    decode(kind, &mut value, true)?;
+pub(crate) fn typed(
+    kind: &Kind,
+    mut value: Value,
+    warnings: &mut Vec<String>,
+) -> Result<(Value, Vec<String>), String> {
+    let unknown = decode(kind, &mut value, true)?;
     warnings.extend(single_owners(&mut value, AFTER_ADMISSION));
-    Ok(value)
+    Ok((value, unknown))
 }
 
 /// 422: what a patch makes of an object is none.

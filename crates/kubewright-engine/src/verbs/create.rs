@@ -14,6 +14,7 @@ use kubewright_store::{Change, Expect};
 use serde_json::Value;
 
 use super::follow_up::addresses;
+use super::ownership::{Applied, Unread};
 use super::part::{Part, stamp};
 use super::{Written, custom, definitions, device_claims, follow_up, ownership, update};
 use crate::admission::{self, Review};
@@ -118,7 +119,8 @@ async fn create_of_config(
     warnings: &mut Vec<String>,
 ) -> Result<Bytes, ApiError> {
     let epoch = begin_creation(engine, call)?;
-    let mut draft = ownership::applied(engine, call, part.subresource(), config, options, None, warnings)?;
+    let Applied { object: mut draft, unread } =
+        ownership::applied(engine, call, part.subresource(), config, options, None, warnings)?;
     let uid = object::uid(&config.value);
     if !uid.is_empty() {
         let why = format!(
@@ -130,7 +132,7 @@ async fn create_of_config(
     check_name(call, object::name(&draft))?;
     definitions::may_come(call.kind, call.name)?;
     body::default_applied(call.kind, &mut draft);
-    let new = New { object: draft, applied: Some(config) };
+    let new = New { object: draft, applied: Some(unread) };
     create_draft(engine, epoch, call, part, new, options, warnings).await
 }
 
@@ -146,10 +148,10 @@ fn begin_creation(engine: &Engine, call: Call<'_>) -> Result<Epoch, ApiError> {
 
 /// An object that is to be created: typed, defaulted and owned.
 #[derive(Clone)]
-struct New<'a> {
+struct New {
     object: Value,
-    /// What it was made of, where it was applied.
-    applied: Option<&'a Configuration>,
+    /// What of it is stored and not read, where it was applied.
+    applied: Option<Unread>,
 }
 
 /// Creates an object.
@@ -158,7 +160,7 @@ async fn create_draft(
     epoch: Epoch,
     call: Call<'_>,
     part: Part,
-    mut new: New<'_>,
+    mut new: New,
     options: &WriteOptions,
     warnings: &mut Vec<String>,
 ) -> Result<Bytes, ApiError> {
@@ -224,7 +226,7 @@ async fn create_object(
     epoch: Epoch,
     call: Call<'_>,
     part: Part,
-    New { mut object, applied }: New<'_>,
+    New { mut object, applied }: New,
     options: &WriteOptions,
     warnings: &mut Vec<String>,
 ) -> Result<Bytes, ApiError> {
@@ -232,7 +234,7 @@ async fn create_object(
     if kind.has_status() && !kind.behaviour.born_with_status {
         object::as_map(&mut object).remove("status");
     }
-    let leaves_unread = applied.is_some_and(|config| ownership::leaves_unread(kind, config));
+    let leaves_unread = applied.is_some_and(|unread| unread.is_left_by(kind, Part::Main));
     let lacks = leaves_unread || kind.rules.within(|| (kind.rules.lacks_defaults)(&object));
     kind.rules.prepare_create(&mut object);
     stamp(engine, kind, &mut object, None);

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use super::delete::is_finished;
 use super::follow_up::addresses;
+use super::ownership::{Applied, Unread};
 use super::part::{Part, prepare, raise_generation, stamp};
 use super::{Written, custom, definitions, device_claims, follow_up, ownership};
 use crate::admission::{self, Edit, Operation, Options, Review};
@@ -114,7 +115,8 @@ async fn try_swap(
         options: Options::Write(options),
         collection: false,
     };
-    let mut next = next(engine, &review, part, step, options, &current, warnings).await?;
+    let Applied { object: mut next, unread } =
+        next(engine, &review, part, step, options, &current, warnings).await?;
     if matches!(step, Step::Change(_) | Step::Apply(_)) {
         place_in_namespace(call, &mut next)?;
         check_name(call, object::name(&next))?;
@@ -159,7 +161,7 @@ async fn try_swap(
         warnings.extend(call.kind.rules.warnings(&next, Some(&current)));
     }
     warnings.extend(definitions::warnings(call.kind, &next, Some(&current)));
-    raise_generation(call.kind, part, &mut next, &current);
+    raise_generation(call.kind, part, &mut next, &current, unread.is_wanted(call.kind));
     call.kind.schema().leave_out(&mut next, Encoding::Json);
     fields::keep_times(&mut next, &current, if call.kind.custom.is_some() { Value::eq } else { at::same });
     if asks {
@@ -167,8 +169,7 @@ async fn try_swap(
         admission::validate(&review, shown.as_ref().unwrap_or(&next), warnings).await?;
     }
     call.kind.schema().leave_out(&mut next, call.kind.encoding());
-    let leaves_unread = matches!(step, Step::Apply(config) if ownership::leaves_unread(call.kind, config))
-        && part == Part::Main;
+    let leaves_unread = unread.is_left_by(call.kind, part);
     // What a status says in an older version is more once it is stored, though it reads the same.
     let may_add = part == Part::Status && call.kind.custom.is_none() && !call.kind.is_storage();
     let found = Found { stored: &stored, entry: &entry, current: &current, leaves_unread, may_add };
@@ -240,7 +241,7 @@ async fn keep(
     }
 }
 
-/// What a step makes of the current object: typed, not yet defaulted. Of a view, admission has seen
+/// What a step makes of the current object: typed, not yet defaulted, and owned where it is applied. Of a view, admission has seen
 /// what is shown.
 async fn next(
     engine: &Engine,
@@ -250,9 +251,9 @@ async fn next(
     options: &WriteOptions,
     current: &Value,
     warnings: &mut Vec<String>,
-) -> Result<Value, ApiError> {
+) -> Result<Applied, ApiError> {
     let call = review.call;
-    Ok(match step {
+    let object = match step {
         Step::Replace(object) => object.clone(),
         Step::Edit(edit) => {
             let mut next = current.clone();
@@ -268,9 +269,11 @@ async fn next(
         }
         Step::Change(change) => body::patched(call.kind, change, current, options.validation, warnings)?,
         Step::Apply(config) => {
-            ownership::applied(engine, call, part.subresource(), config, options, Some(current), warnings)?
+            let subresource = part.subresource();
+            return ownership::applied(engine, call, subresource, config, options, Some(current), warnings);
         }
-    })
+    };
+    Ok(Applied { object, unread: Unread::default() })
 }
 
 /// Commits what an object becomes; an object that was only waiting for its last finalizer goes instead.
