@@ -178,3 +178,22 @@ async fn a_status_that_is_applied_with_fields_that_are_not_kept_is_written_each_
     let noop = api.patch(&format!("{JARS}/a"), "merge", json!({})).await.expect(200);
     assert_ne!(second["metadata"]["resourceVersion"], noop["metadata"]["resourceVersion"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_writes_what_is_stored_in_another_version() {
+    let api = start().await;
+    let mut held = jar("a");
+    held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    api.post(JARS, held).await.expect(201);
+    let path = format!("{JARS}/a");
+    let marked = api.delete(&path).await.expect(200);
+    assert_eq!(api.delete(&path).await.expect(200)["metadata"], marked["metadata"]);
+    let mut other = definition("v2");
+    other["metadata"]["resourceVersion"] =
+        api.get(&format!("{DEFINITIONS}/jars.example.com")).await.expect(200)["metadata"]["resourceVersion"]
+            .clone();
+    api.put(&format!("{DEFINITIONS}/jars.example.com"), other).await.expect(200);
+    let moved = api.delete(&path).await.expect(200);
+    assert_ne!(moved["metadata"]["resourceVersion"], marked["metadata"]["resourceVersion"]);
+    assert_eq!(api.delete(&path).await.expect(200)["metadata"], moved["metadata"]);
+}

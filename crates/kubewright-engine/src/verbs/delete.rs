@@ -93,7 +93,8 @@ async fn delete_asking(
             admission::admit_deletion(&review, warnings).await?;
         }
         let Deletion { object: next, goes } = deletion(engine, call, &current, options);
-        if options.dry_run || (!goes && next == current) {
+        let stays = !goes && next == current;
+        if options.dry_run || stays && !is_stored_otherwise(engine, call, &stored, &next).await? {
             // On trial what finalizers held is told as they would have been taken from it, and not that it is gone (`Store.Delete`).
             let is_told = !goes || object::finalizers(&current).next().is_some();
             return Ok((answer(call, &next, encode::bytes(call.kind, &next), !is_told), goes));
@@ -119,6 +120,20 @@ async fn delete_asking(
             return Err(modified(call));
         }
     }
+}
+
+/// Whether an object would be stored in other words than it is, though it is read as that: so it is written, as with any write.
+async fn is_stored_otherwise(
+    engine: &Engine,
+    call: Call<'_>,
+    stored: &Entry<Summary>,
+    object: &Value,
+) -> Result<bool, ApiError> {
+    if !encode::is_outdated(call.kind, stored) {
+        return Ok(false);
+    }
+    let object = convert::in_storage_version(engine, call.kind, object.clone()).await?;
+    Ok(!encode::is_stored_as(&encode::draft(call.kind, object), stored))
 }
 
 /// Stores the mark of an object that is deleted, and removes what goes. `None` when somebody was faster; but who removes what was marked here,
