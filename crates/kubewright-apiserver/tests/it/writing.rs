@@ -391,3 +391,28 @@ async fn a_resize_of_a_pod_that_goes_leaves_its_grace_period_alone() {
         api.send(Method::PUT, &format!("{pods}/a/resize"), &[], pod().to_string()).await.expect(200);
     assert_eq!(resized["metadata"]["deletionGracePeriodSeconds"], 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn managed_fields_are_seen_in_what_is_applied_only_where_all_of_them_are_entries() {
+    let api = Api::start().await;
+    let apply = async |managed: Value| {
+        let metadata = json!({"name": "a", "managedFields": managed});
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": "b"}});
+        let headers = [("content-type", "application/apply-patch+yaml")];
+        api.send(Method::PATCH, &format!("{MAPS}/a?fieldManager=me"), &headers, map.to_string()).await
+    };
+    for seen in [json!([]), json!([{}]), json!([{"other": 1}])] {
+        let told = apply(seen).await.refused(400, "BadRequest");
+        assert_eq!(told, "metadata.managedFields must be nil");
+    }
+    for (unseen, why) in [
+        (json!([{"manager": 1}]), ".metadata.managedFields[0].manager: expected string"),
+        (json!([{}, "x"]), ".metadata.managedFields[1]: expected map, got &{x}"),
+        (json!([{"time": "x"}]), r#"parsing time "x" as"#),
+    ] {
+        let told = apply(unseen).await.expect(500)["message"].to_string().replace('\\', "");
+        assert!(told.contains(why), "{told}");
+    }
+    let applied = apply(json!([null])).await.expect(201);
+    assert_eq!(applied["metadata"]["managedFields"][0]["manager"], "me");
+}

@@ -124,6 +124,14 @@ pub(super) fn applied(
     let value = writing(engine, call, subresource, options, |write| write.apply(live, &config.value, force))?;
     strict(config, options.validation, warnings)?;
     let failed = |why: String| unconvertible(call.kind, &config.value, &why);
+    if call.kind.custom.is_none()
+        && let Some(given) = config.value["metadata"].get("managedFields")
+    {
+        // It is read with the rest, although nobody sees it.
+        let mut read = value.clone();
+        object::set_meta(&mut read, "managedFields", Some(given.clone()));
+        body::typed(call.kind, read, &mut Vec::new()).map_err(failed)?;
+    }
     let (object, unknown) = body::typed(call.kind, value, warnings).map_err(failed)?;
     Ok(Applied { object, unread: Unread::of(call.kind, config, &unknown) })
 }

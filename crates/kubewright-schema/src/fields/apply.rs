@@ -17,6 +17,8 @@ use super::prune::prune;
 use super::shape::Shape;
 use super::update::{Write, put_managed, take_from_all, take_managed, without_system};
 use super::versions::Version;
+use crate::decode::{self, Reading};
+use crate::{Empties, built_in};
 
 /// Who owns what was there before anybody applied.
 const BEFORE: &str = "before-first-apply";
@@ -76,6 +78,7 @@ impl Write<'_> {
             last_applied::renew(&mut object, config);
         }
         object::meta_mut(&mut object);
+        take_managed(&mut object);
         put_managed(&mut object, managed);
         Ok(object)
     }
@@ -110,7 +113,7 @@ impl Write<'_> {
     ) -> Result<(Value, Managed), Failure> {
         let kind = self.versions.written();
         let shape = Shape::of(kind);
-        if config["metadata"].get("managedFields").is_some_and(Value::is_array) {
+        if config["metadata"].get("managedFields").is_some_and(has_entries) {
             return Err(Failure::Other(ApiError::bad_request("metadata.managedFields must be nil")));
         }
         if let Some(why) = check(shape, config) {
@@ -184,6 +187,19 @@ impl Write<'_> {
             !entry.fields.is_empty()
         });
     }
+}
+
+/// Whether managed fields are a list of entries: where one is none, nobody sees any of them
+/// (`k8s.io/apimachinery/pkg/apis/meta/v1/unstructured`, `GetManagedFields`).
+fn has_entries(managed: &Value) -> bool {
+    let entry = built_in::named(
+        kubewright_spec::Version::DEFAULT,
+        "io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry",
+    );
+    let reading = Reading { empties: Empties::Dropped, converts: true };
+    let is_entry =
+        |one: &Value| one.is_object() && decode::decode(&entry, &mut one.clone(), "", reading).is_ok();
+    managed.as_array().is_some_and(|entries| entries.iter().all(is_entry))
 }
 
 /// The configuration has to say what it is.
