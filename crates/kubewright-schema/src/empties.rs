@@ -8,7 +8,8 @@ use std::borrow::Cow;
 use kubewright_meta::cost;
 use serde_json::Value;
 
-use super::node::{Additional, Coding, ListType, Node};
+use super::node::{Additional, Coding, Node};
+use super::quantities;
 
 /// What becomes of lists and maps without entries when an object of a built-in type is decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +107,7 @@ impl Encoding {
 
     /// What the items of a list are, where anything is left out of them.
     fn items(self, list: &Node) -> Option<&Node> {
-        let enters = self != Self::Owned || list.list_type() == Some(ListType::Map);
+        let enters = self != Self::Owned || !quantities::is_one_value(list);
         list.items.as_deref().filter(|_| enters)
     }
 }

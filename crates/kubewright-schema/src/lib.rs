@@ -21,6 +21,7 @@ mod openapi;
 pub mod patch;
 pub mod pattern;
 pub mod prune;
+mod quantities;
 pub mod rules;
 mod scalar;
 pub mod structural;
@@ -57,6 +58,8 @@ pub struct Schema {
     /// Compiled at first use.
     rules: Arc<OnceLock<Option<Rules>>>,
     asks_much: Arc<OnceLock<bool>>,
+    /// Whether lists that are one value have quantities in them, as far as somebody has asked.
+    has_listed_quantities: Arc<OnceLock<bool>>,
 }
 
 /// A write that a schema is asked about.
@@ -107,6 +110,7 @@ impl Schema {
             origin: Origin::BuiltIn { version, name, empties: Empties::Lists },
             rules: Arc::default(),
             asks_much: Arc::default(),
+            has_listed_quantities: Arc::default(),
         }
     }
 
@@ -131,6 +135,7 @@ impl Schema {
             origin: Origin::Custom { source, fingerprint: hasher.finish() },
             rules: Arc::default(),
             asks_much: Arc::default(),
+            has_listed_quantities: Arc::default(),
         }
     }
 
@@ -167,9 +172,32 @@ impl Schema {
     pub fn decode(&self, object: &mut Value) -> Result<Vec<String>, String> {
         match self.origin {
             Origin::BuiltIn { empties, .. } => {
-                decode::decode(&self.root, object, "", decode::Reading { empties, converts: false })
+                decode::decode(&self.root, object, "", decode::Reading { empties, ..decode::Reading::PLAIN })
             }
             Origin::Custom { .. } => prune::object(&self.root, object),
+        }
+    }
+
+    /// As [`Schema::decode`], but quantities in lists that are one value stay as they were sent, until [`Schema::settle`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn decode_as_sent(&self, object: &mut Value) -> Result<Vec<String>, String> {
+        match self.origin {
+            Origin::BuiltIn { empties, .. } => {
+                let reading =
+                    decode::Reading { empties, keeps_listed_quantities: true, ..decode::Reading::PLAIN };
+                decode::decode(&self.root, object, "", reading)
+            }
+            Origin::Custom { .. } => self.decode(object),
+        }
+    }
+
+    /// Writes what [`Schema::decode_as_sent`] has left as it was sent in canonical form.
+    pub fn settle(&self, object: &mut Value) {
+        let is_built_in = matches!(self.origin, Origin::BuiltIn { .. });
+        if is_built_in && *self.has_listed_quantities.get_or_init(|| quantities::are_in_lists(&self.root)) {
+            quantities::settle(&self.root, object, false);
         }
     }
 
@@ -180,9 +208,12 @@ impl Schema {
     /// As there, in the words of what converts.
     pub fn convert(&self, object: &mut Value) -> Result<Vec<String>, String> {
         match self.origin {
-            Origin::BuiltIn { empties, .. } => {
-                decode::decode(&self.root, object, "", decode::Reading { empties, converts: true })
-            }
+            Origin::BuiltIn { empties, .. } => decode::decode(
+                &self.root,
+                object,
+                "",
+                decode::Reading { empties, converts: true, ..decode::Reading::PLAIN },
+            ),
             Origin::Custom { .. } => {
                 prune::object(&self.root, object).map_err(|why| fields::printed::converted(&why))
             }

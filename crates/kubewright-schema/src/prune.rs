@@ -6,7 +6,6 @@ use kubewright_spec::Version;
 use serde_json::{Map, Value};
 
 use super::decode::Reading;
-use super::empties::Empties;
 use super::node::{Additional, Node};
 use super::{built_in, decode};
 
@@ -53,7 +52,7 @@ fn metadata(resource: &mut Value, path: &str) -> Result<Vec<String>, String> {
             &built_in::named(Version::DEFAULT, built_in::OBJECT_META),
             metadata,
             &join(path, "metadata"),
-            Reading { empties: Empties::Dropped, converts: false },
+            Reading::PLAIN,
         ),
     }
 }

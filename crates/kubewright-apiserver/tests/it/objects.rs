@@ -172,6 +172,21 @@ async fn the_labels_that_a_job_has_of_its_template_belong_to_who_created_it() {
     assert_eq!(*owned, json!({"f:labels": {".": {}, "f:app": {}}}));
 }
 
+/// Go compares lists that are one value as they are in memory.
+#[tokio::test(start_paused = true)]
+async fn who_writes_a_quantity_otherwise_in_a_list_that_is_one_value_owns_the_list() {
+    const RANGES: &str = "/api/v1/namespaces/default/limitranges";
+    let api = Api::start().await;
+    let range = |cpu: &str| json!({"metadata": {"name": "a"}, "spec": {"limits": [{"type": "Pod", "max": {"cpu": cpu}}]}});
+    api.post(&format!("{RANGES}?fieldManager=one"), range("1500m")).await.expect(201);
+    for (cpu, owner) in [("1500m", "one"), ("1.5", "two")] {
+        let written = api.put(&format!("{RANGES}/a?fieldManager=two"), range(cpu)).await.expect(200);
+        assert_eq!(written["spec"]["limits"][0]["max"]["cpu"], "1500m");
+        let owners = written["metadata"]["managedFields"].as_array().expect("owners");
+        assert_eq!(owners.iter().map(|entry| &entry["manager"]).collect::<Vec<_>>(), [owner]);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_a_name_is_generated_of_fits_into_a_path() {
     let api = Api::start().await;

@@ -178,14 +178,16 @@ fn fit(
 }
 
 /// Types and prunes an object. One of a custom kind that says to be another is read as what it says, and goes on saying so: validation
-/// finds that. Returns its unknown fields.
+/// finds that. Quantities in lists that are one value stay as they were sent ([`Schema::settle`]). Returns its unknown fields.
+///
+/// [`Schema::settle`]: kubewright_schema::Schema::settle
 fn decode(kind: &Kind, value: &mut Value, converts: bool) -> Result<Vec<String>, String> {
     let unknown = if type_of_body::says_other(kind, value) {
         said::decode_custom(kind, value)?
     } else {
         encode::set_type(kind, value);
         let schema = kind.schema();
-        if converts { schema.convert(value)? } else { schema.decode(value)? }
+        if converts { schema.convert(value)? } else { schema.decode_as_sent(value)? }
     };
     object::meta_mut(value);
     Ok(unknown)

@@ -82,6 +82,7 @@ async fn create_of_body(
     definitions::may_come(call.kind, object::name(&draft))?;
     body::default(call.kind, &mut draft);
     ownership::own(engine, call, part.subresource(), options, None, &mut draft);
+    call.kind.schema().settle(&mut draft);
     let new = New { object: draft, applied: None };
     create_draft(engine, epoch, call, part, new, options, warnings).await
 }

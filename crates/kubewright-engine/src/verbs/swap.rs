@@ -139,6 +139,7 @@ async fn try_swap(
     if is_owned {
         ownership::own(engine, call, part.subresource(), options, Some(&current), &mut next);
     }
+    call.kind.schema().settle(&mut next);
     // What the server changes by itself was admitted as what asked for it.
     let asks = part != Part::Trusted;
     if asks && shown.is_none() {

@@ -31,7 +31,7 @@ pub(crate) const fn limit_ranges() -> Rules {
 
 fn default_limit(limit: &mut Value) {
     for list in LISTS {
-        fill::canonical_map(limit, list);
+        fill::round_up_amounts(limit, list);
     }
     if limit["type"] != "Container" {
         return;

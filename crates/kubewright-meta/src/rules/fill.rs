@@ -97,11 +97,21 @@ pub fn canonical(parent: &mut Value, key: &str) {
 /// Writes every quantity of the list of resources at `key` in its canonical form, in thousandths at the finest
 /// (`SetDefaults_ResourceList`).
 pub fn canonical_map(parent: &mut Value, key: &str) {
+    each_amount(parent, key, quantity::canonical);
+}
+
+/// Rounds every quantity of the list of resources at `key` up to thousandths, where it is finer; others stay as they were sent.
+pub fn round_up_amounts(parent: &mut Value, key: &str) {
+    each_amount(parent, key, |_| None);
+}
+
+/// Rounds what is finer than a thousandth, and writes what is not as `exact` has it.
+fn each_amount(parent: &mut Value, key: &str, exact: fn(&Value) -> Option<String>) {
     let Some(entries) = parent.get_mut(key).and_then(Value::as_object_mut) else { return };
     for (_, value) in entries.iter_mut() {
-        let Some(exact) = quantity::Quantity::of(value) else { continue };
-        let rounded = exact.in_thousandths();
-        let text = if rounded == exact { quantity::canonical(value) } else { Some(rounded.to_string()) };
+        let Some(amount) = quantity::Quantity::of(value) else { continue };
+        let rounded = amount.in_thousandths();
+        let text = if rounded == amount { exact(value) } else { Some(rounded.to_string()) };
         if let Some(text) = text {
             *value = text.into();
         }

@@ -10,6 +10,7 @@ use serde_json::{Map, Number, Value, json};
 use super::empties::{Empties, is_empty};
 use super::fields::printed;
 use super::node::{Additional, Coding, Node, Other, Type};
+use super::quantities;
 use super::scalar::{self, Precision};
 use super::zeros;
 
@@ -39,6 +40,14 @@ pub(crate) struct Reading {
     /// By `k8s.io/apimachinery/pkg/runtime/converter.go`, which makes typed objects of what patches and configurations make: it
     /// cuts numbers that are too large, and has words of its own.
     pub(crate) converts: bool,
+    /// Whether quantities in lists that are one value stay as they were sent.
+    pub(crate) keeps_listed_quantities: bool,
+}
+
+impl Reading {
+    /// As good as absent, decoded, in canonical form.
+    pub(crate) const PLAIN: Self =
+        Self { empties: Empties::Dropped, converts: false, keeps_listed_quantities: false };
 }
 
 struct Decoder {
@@ -56,6 +65,8 @@ struct Decoder {
     around: Option<String>,
     /// Whether what is wrong was found by a decoder within what converts an object: its words are those of JSON.
     was_within: bool,
+    /// Whether it is within a list that is one value.
+    in_one_value: bool,
 }
 
 impl Decoder {
@@ -69,6 +80,7 @@ impl Decoder {
             owner: String::new(),
             around: None,
             was_within: false,
+            in_one_value: false,
         }
     }
 
@@ -80,7 +92,9 @@ impl Decoder {
             Coding::Raw => Ok(()),
             Coding::Quantity => {
                 let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                *value = kubewright_meta::quantity::canonical_text(&text)?.into();
+                let canonical = kubewright_meta::quantity::canonical_text(&text)?;
+                let is_kept = self.reading.keeps_listed_quantities && self.in_one_value;
+                *value = if is_kept { text } else { canonical }.into();
                 Ok(())
             }
             Coding::IntOrString if value.is_string() => Ok(()),
@@ -254,11 +268,14 @@ impl Decoder {
     fn list(&mut self, node: &Node, list: &mut [Value]) -> Result<(), String> {
         let Some(items) = &node.items else { return Ok(()) };
         let path = self.path.len();
+        let around = self.in_one_value;
+        self.in_one_value |= quantities::is_one_value(node);
         for (index, value) in list.iter_mut().enumerate() {
             self.path.push_str(&format!("[{index}]"));
             self.element(items, value)?;
             self.path.truncate(path);
         }
+        self.in_one_value = around;
         Ok(())
     }
 

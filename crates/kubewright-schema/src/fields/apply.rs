@@ -17,8 +17,8 @@ use super::prune::prune;
 use super::shape::Shape;
 use super::update::{Write, put_managed, take_from_all, take_managed, without_system};
 use super::versions::Version;
+use crate::built_in;
 use crate::decode::{self, Reading};
-use crate::{Empties, built_in};
 
 /// Who owns what was there before anybody applied.
 const BEFORE: &str = "before-first-apply";
@@ -196,7 +196,7 @@ fn has_entries(managed: &Value) -> bool {
         kubewright_spec::Version::DEFAULT,
         "io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry",
     );
-    let reading = Reading { empties: Empties::Dropped, converts: true };
+    let reading = Reading { converts: true, ..Reading::PLAIN };
     let is_entry =
         |one: &Value| one.is_object() && decode::decode(&entry, &mut one.clone(), "", reading).is_ok();
     managed.as_array().is_some_and(|entries| entries.iter().all(is_entry))

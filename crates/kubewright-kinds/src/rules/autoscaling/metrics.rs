@@ -1,11 +1,9 @@
 //! The metrics of an autoscaler: one of five sources each.
 
-use serde_json::Value;
-
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::quantity::Quantity;
-use super::super::{fill, resources, text};
+use super::super::{resources, text};
 use super::check_reference;
 
 /// The types of metrics and the field of each, in the order in which Kubernetes looks at them.
@@ -17,16 +15,6 @@ const SOURCES: [(&str, &str); 5] = [
     ("ContainerResource", "containerResource"),
 ];
 const TYPES: [&str; 5] = ["ContainerResource", "External", "Object", "Pods", "Resource"];
-
-/// Writes the amounts of a metric in their canonical form.
-pub(super) fn default(metric: &mut Value) {
-    for (_, field) in SOURCES {
-        if let Some(target) = fill::reach(metric, &[field, "target"]) {
-            fill::canonical(target, "value");
-            fill::canonical(target, "averageValue");
-        }
-    }
-}
 
 /// Checks one metric (`validateMetricSpec`).
 pub(super) fn check(metric: &At<'_>, errors: &mut Errors) {

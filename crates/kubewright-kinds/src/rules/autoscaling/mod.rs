@@ -115,7 +115,6 @@ fn default_v2(object: &mut Value) {
             json!([{"type": "Resource", "resource": {"name": "cpu", "target": target}}]),
         );
     }
-    fill::each(spec, "metrics", metrics::default);
     let Some(behavior) = fill::present(spec, "behavior") else { return };
     let policy = |kind: &str, value: i32| json!({"type": kind, "value": value, "periodSeconds": 15});
     if let Some(up) = fill::object(behavior, "scaleUp") {

@@ -53,8 +53,8 @@ pub(crate) fn default(claim: &mut Value) {
 pub(crate) fn default_spec(claim: &mut Value) {
     let Some(spec) = fill::object(claim, "spec") else { return };
     if let Some(resources) = fill::object(spec, "resources") {
-        fill::canonical_map(resources, "limits");
-        fill::canonical_map(resources, "requests");
+        fill::round_up_amounts(resources, "limits");
+        fill::round_up_amounts(resources, "requests");
     }
     fill::absent(spec, "volumeMode", "Filesystem");
 }

@@ -158,7 +158,8 @@ fn nodes_are_checked() {
 #[test]
 fn limits_are_in_order() {
     let range = ("", "v1", "limitranges");
-    let limits = json!({"spec": {"limits": [{"type": "Container", "default": {"cpu": "1000m"}, "max": {"cpu": "2"}}]}});
+    let limits =
+        json!({"spec": {"limits": [{"type": "Container", "default": {"cpu": "1"}, "max": {"cpu": "2"}}]}});
     assert_eq!(
         made(range, &limits)["spec"]["limits"][0],
         json!({"type": "Container", "default": {"cpu": "1"}, "defaultRequest": {"cpu": "1"}, "max": {"cpu": "2"}})

@@ -1,0 +1,115 @@
+//! Quantities in lists that are one value. Go compares such lists as they are in memory, where a quantity that was written otherwise is
+//! another one (`sigs.k8s.io/structured-merge-diff/v6/value`, `listReflect.EqualsUsing`): until owners are told of a write, they stay as
+//! they were sent.
+
+use std::collections::BTreeSet;
+
+use kubewright_meta::cost;
+use kubewright_meta::quantity::canonical_text;
+use serde_json::Value;
+
+use super::node::{Additional, ListType, Node};
+use crate::Coding;
+
+/// Whether a list is one value: all but those whose items have keys.
+pub(crate) fn is_one_value(list: &Node) -> bool {
+    list.list_type() != Some(ListType::Map)
+}
+
+/// Whether a type has quantities in such lists.
+pub(crate) fn are_in_lists(root: &Node) -> bool {
+    let mut seen = BTreeSet::new();
+    let mut left = vec![(root.target(), false)];
+    while let Some((node, in_list)) = left.pop() {
+        if node.coding == Coding::Quantity && in_list {
+            return true;
+        }
+        if !seen.insert((std::ptr::from_ref(node) as usize, in_list)) {
+            continue;
+        }
+        let values = match &node.additional {
+            Additional::Of(values) => Some(values),
+            _ => None,
+        };
+        left.extend(node.properties.values().chain(values).map(|below| (below.target(), in_list)));
+        left.extend(node.items.iter().map(|item| (item.target(), in_list || is_one_value(node))));
+    }
+    false
+}
+
+/// Writes them in canonical form.
+pub(crate) fn settle(node: &Node, value: &mut Value, in_list: bool) {
+    cost::step();
+    let node = node.target();
+    match value {
+        Value::String(text) if in_list && node.coding == Coding::Quantity => {
+            // Decoding has read it.
+            if let Ok(canonical) = canonical_text(text) {
+                *text = canonical;
+            }
+        }
+        Value::Array(items) => {
+            if let Some(item) = &node.items {
+                items.iter_mut().for_each(|value| settle(item, value, in_list || is_one_value(node)));
+            }
+        }
+        Value::Object(members) => match &node.additional {
+            Additional::Of(values) => {
+                members.values_mut().for_each(|value| settle(values, value, in_list));
+            }
+            _ => {
+                for (name, value) in members {
+                    if let Some(field) = node.properties.get(name.as_str()) {
+                        settle(field, value, in_list);
+                    }
+                }
+            }
+        },
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::Schema;
+    use super::*;
+
+    #[test]
+    fn quantities_in_a_list_that_is_one_value_stay_as_sent_until_they_are_settled() {
+        let schema = Schema::built_in("io.k8s.api.core.v1.LimitRange");
+        let range =
+            |cpu: &str| json!({"metadata": {}, "spec": {"limits": [{"type": "Pod", "max": {"cpu": cpu}}]}});
+        let mut sent = range("1.5");
+        schema.decode_as_sent(&mut sent).expect("a range");
+        assert_eq!(sent, range("1.5"));
+        schema.settle(&mut sent);
+        assert_eq!(sent, range("1500m"));
+        schema.decode(&mut sent).expect("a range");
+        assert_eq!(sent, range("1500m"));
+    }
+
+    #[test]
+    fn quantities_of_items_that_have_keys_are_read_at_once() {
+        let schema = Schema::built_in("io.k8s.api.core.v1.Pod");
+        let pod = |cpu: &str| {
+            let container = json!({"name": "c", "resources": {"limits": {"cpu": cpu}}});
+            json!({"metadata": {}, "spec": {"containers": [container]}})
+        };
+        let mut sent = pod("1.5");
+        schema.decode_as_sent(&mut sent).expect("a pod");
+        assert_eq!(sent["spec"]["containers"][0]["resources"]["limits"]["cpu"], "1500m");
+    }
+
+    #[test]
+    fn types_without_such_quantities_are_not_gone_through() {
+        let are = |of: &str| are_in_lists(Schema::built_in(format!("io.k8s.api.{of}")).root());
+        assert!(
+            are("core.v1.LimitRange")
+                && are("apps.v1.StatefulSet")
+                && are("autoscaling.v2.HorizontalPodAutoscaler")
+        );
+        assert!(!are("core.v1.ConfigMap") && !are("core.v1.Service") && !are("core.v1.Node"));
+    }
+}
