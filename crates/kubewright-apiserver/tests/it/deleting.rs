@@ -142,6 +142,13 @@ async fn a_pods_time_to_end_only_gets_shorter_when_asked_again() {
         "counted from the first request"
     );
     assert_eq!(sooner["metadata"]["generation"], first["metadata"]["generation"]);
+    let orphan = format!("{PODS}/a?propagationPolicy=Orphan");
+    assert_eq!(api.delete(&orphan).await.expect(200), sooner, "what becomes of dependents was said before");
+    tokio::time::advance(std::time::Duration::from_secs(60)).await;
+    let over = api.delete(&format!("{PODS}/a?gracePeriodSeconds=5")).await.expect(200);
+    let meta = &over["metadata"];
+    assert_eq!(meta["deletionTimestamp"], "2026-01-01T00:01:10Z", "not in the past");
+    assert_eq!(meta["deletionGracePeriodSeconds"], 1);
     api.delete(&format!("{PODS}/a?gracePeriodSeconds=0")).await.expect(200);
     api.get(&format!("{PODS}/a")).await.refused(404, "NotFound");
 }

@@ -72,6 +72,40 @@ async fn a_binding_gives_a_pod_its_node_and_its_annotations_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_resize_that_adds_containers_is_looked_at_as_a_whole() {
+    let api = with_a_pod().await;
+    let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "", "uid": "u"});
+    let wanted = |name: &str| {
+        let containers = json!([{"name": name, "image": "nginx"}]);
+        json!({"metadata": {"ownerReferences": [owner]}, "spec": {"containers": containers}})
+    };
+    let place = format!("{PODS}/a/resize");
+    let refused = api.patch(&place, "strategic-merge", wanted("b")).await.refused(422, "Invalid");
+    assert!(refused.contains("metadata.ownerReferences"), "{refused}");
+    assert!(refused.contains("containers may not be added or removed on resize"), "{refused}");
+    let same = api.patch(&place, "strategic-merge", wanted("c")).await.expect(200);
+    assert_eq!(same["metadata"].get("ownerReferences"), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_is_written_to_the_object_of_its_uid() {
+    const FLOWS: &str = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas";
+    const CLAIMS: &str = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
+    let api = Api::start().await;
+    let request = json!({"name": "r", "exactly": {"deviceClassName": "x"}});
+    let claim = json!({"metadata": {"name": "a"}, "spec": {"devices": {"requests": [request]}}});
+    let flow = json!({"metadata": {"name": "a"}, "spec": {"priorityLevelConfiguration": {"name": "exempt"}}});
+    api.post(CLAIMS, claim).await.expect(201);
+    api.post(FLOWS, flow).await.expect(201);
+    let other = json!({"metadata": {"uid": "11111111-2222-3333-4444-555555555555"}});
+    let refused =
+        api.patch(&format!("{CLAIMS}/a/status"), "merge", other.clone()).await.refused(422, "Invalid");
+    assert!(refused.ends_with("field is immutable"), "{refused}");
+    // These take over all that metadata is.
+    api.patch(&format!("{FLOWS}/a/status"), "merge", other).await.expect(200);
+}
+
+#[tokio::test(start_paused = true)]
 async fn ephemeral_containers_get_defaults_and_stay() {
     let api = with_a_pod().await;
     let place = format!("{PODS}/a/ephemeralcontainers");

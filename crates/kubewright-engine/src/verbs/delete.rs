@@ -208,6 +208,10 @@ fn deletion(engine: &Engine, call: Call<'_>, current: &Value, options: &DeleteOp
         definitions::begin_termination(&mut next, now);
         return Deletion { object: next, goes: false };
     }
+    // What is to end in a while may be asked to end sooner, and for nothing else.
+    if role == Role::Pod && is_pending(current, options.grace_seconds) {
+        return Deletion { object: next, goes: false };
+    }
     set_propagation(call, &mut next, current, options);
     if role == Role::Pod {
         grant_grace(&mut next, current, options.grace_seconds, now);
@@ -322,12 +326,25 @@ fn grant_grace(next: &mut Value, current: &Value, asked: Option<i64>, now: Times
     if !object::is_deleting(current) {
         return mark(next, pod_grace(current, asked), now);
     }
-    let before = current["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+    let before = granted(current);
     let Some(asked) = asked.map(at_least_one).filter(|asked| *asked < before) else { return };
     let at = object::meta_text(current, "deletionTimestamp").parse::<Timestamp>().unwrap_or(now);
     let sooner = at.checked_sub((before - asked).seconds()).unwrap_or(now);
-    object::set_meta(next, "deletionTimestamp", Some(object::time(sooner)));
+    // What should have ended by now ends now, but for as long as its kubelet needs to see that.
+    let asked = if sooner < now { asked.min(1) } else { asked };
+    object::set_meta(next, "deletionTimestamp", Some(object::time(sooner.max(now))));
     object::set_meta(next, "deletionGracePeriodSeconds", Some(asked.into()));
+}
+
+/// How many seconds a pod that is deleted was given to end.
+fn granted(pod: &Value) -> i64 {
+    pod["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0)
+}
+
+/// Whether a pod is about to end, and is not asked to end any sooner.
+fn is_pending(pod: &Value, asked: Option<i64>) -> bool {
+    let granted = granted(pod);
+    object::is_deleting(pod) && granted != 0 && asked.map(at_least_one).is_none_or(|asked| asked >= granted)
 }
 
 /// A negative period is the shortest that is one.

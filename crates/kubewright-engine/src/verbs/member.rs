@@ -23,6 +23,9 @@ impl Member {
         let written = std::mem::replace(next, current.clone());
         object::copy_meta(next, &written, "managedFields");
         copy_metadata(next, &written, self.metadata());
+        if self == Self::Containers && pods::has_others(&written, current) {
+            copy_metadata(next, &written, &["annotations", "finalizers", "labels", "ownerReferences"]);
+        }
         // Where metadata is written as it comes, that an object is to go is compared, and refused.
         let is_to_go = |object: &Value| !object::meta_text(object, "deletionTimestamp").is_empty();
         if matches!(self, Self::Approval | Self::Finalizers) && is_to_go(&written) && !is_to_go(current) {

@@ -53,7 +53,10 @@ pub(super) fn prepare(kind: &Kind, part: Part, next: &mut Value, current: &Value
             object::copy_meta(next, &written, "managedFields");
             let fields = kind.behaviour.metadata_of_status_writes;
             copy_metadata(next, &written, fields);
-            if !fields.is_empty() {
+            // Only these take over metadata as a whole.
+            let is_whole = kind.custom.is_some()
+                || matches!(kind.behaviour.role, Role::FlowSchema | Role::PriorityLevel);
+            if !is_whole {
                 copy_metadata(next, &written, &["uid"]);
             }
             if kind.custom.is_none() {

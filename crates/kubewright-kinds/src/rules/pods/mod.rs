@@ -35,7 +35,7 @@ use super::{Again, Generation, Rules, fill, version};
 pub use defaults::{merge, pod as default_pod, qos_class, template as default_template};
 pub use disabled::drop as drop_disabled;
 pub(crate) use handlers::check_port;
-pub use resize::{resize, validate_resize};
+pub use resize::{has_others, resize, validate_resize};
 pub(crate) use scheduling::{EFFECTS, check_node_selector, check_tolerations};
 pub(in crate::rules) use update::internal;
 pub use update::{validate_binding, validate_ephemeral_containers};

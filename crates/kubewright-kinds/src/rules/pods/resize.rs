@@ -27,10 +27,10 @@ pub fn resize(pod: &mut Value, written: &Value) {
 }
 
 fn take(pod: &mut Value, written: &Value) {
+    let is_refused = has_others(written, pod);
     let Some(spec) = pod.get_mut("spec") else { return };
     let wanted = &written["spec"];
-    let count = |list: &Value| list.as_array().map_or(0, Vec::len);
-    if LISTS.into_iter().any(|list| count(&spec[list]) != count(&wanted[list])) {
+    if is_refused {
         *spec = wanted.clone();
         return;
     }
@@ -48,6 +48,14 @@ fn take(pod: &mut Value, written: &Value) {
             }
         });
     }
+}
+
+/// Whether a pod as it was written has more or fewer containers than it has: then all that was written is looked at, and refused
+/// (`pkg/registry/core/pod/strategy.go`, `dropNonResizeUpdates`).
+#[must_use]
+pub fn has_others(written: &Value, pod: &Value) -> bool {
+    let count = |pod: &Value, list: &str| pod["spec"][list].as_array().map_or(0, Vec::len);
+    LISTS.into_iter().any(|list| count(written, list) != count(pod, list))
 }
 
 fn names(list: &Value) -> impl Iterator<Item = &Value> {
