@@ -73,7 +73,9 @@ pub(super) fn plan(cron: &CronJob, status: &CronJobStatus, rescheduled: bool, no
     };
     let wait = |events| Plan { events, run: None, again: table.wait(last_run(cron), now) };
     if rescheduled {
-        return wait(events);
+        let plan = wait(events);
+        // A run that never comes is looked for at once (`nextScheduleTimeDuration` is far below zero), and told.
+        return Plan { again: plan.again.or(Some(Duration::ZERO)), ..plan };
     }
     let due = match table.due(cron, now) {
         Ok(Some(due)) => due,
@@ -206,6 +208,13 @@ mod tests {
         let late = START + SignedDuration::from_secs(90);
         let plan = plan(&cron_job(json!({})), &CronJobStatus::default(), true, late);
         assert_eq!((plan.run, plan.again), (None, Some(Duration::from_millis(30_100))));
+    }
+
+    #[test]
+    fn a_new_schedule_that_never_comes_is_looked_at_again_at_once() {
+        let cron = cron_job(json!({"schedule": "0 0 31 2 *"}));
+        let plan = plan(&cron, &CronJobStatus::default(), true, START);
+        assert_eq!((plan.events, plan.again), (Vec::new(), Some(Duration::ZERO)));
     }
 
     #[test]
