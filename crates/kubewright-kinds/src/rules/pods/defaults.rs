@@ -277,7 +277,9 @@ pub fn qos_class(pod: &Value) -> &'static str {
 
 /// The status of a new pod.
 pub(super) fn status(pod: &Value) -> Value {
-    let mut status = json!({"phase": "Pending", "qosClass": qos_class(pod)});
+    // A class that was sent stays (`GetPodQOS`).
+    let sent = pod["status"]["qosClass"].as_str().filter(|class| !class.is_empty());
+    let mut status = json!({"phase": "Pending", "qosClass": sent.unwrap_or_else(|| qos_class(pod))});
     if pod["spec"]["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty()) {
         status["conditions"] = json!([{
             "type": "PodScheduled",

@@ -48,6 +48,13 @@ fn the_class_of_a_pod_follows_from_its_resources() {
     assert_eq!(class(json!({"limits": {"cpu": "1", "memory": "1Gi"}})), "Guaranteed");
     assert_eq!(class(json!({"limits": {"cpu": "1"}})), "Burstable");
     assert_eq!(class(json!({"limits": {"example.com/gpu": "1"}})), "BestEffort");
+    let mut sent = of(POD);
+    sent["status"] = json!({"phase": "Running", "qosClass": "Guaranteed"});
+    assert_eq!(
+        made(POD, &sent)["status"],
+        json!({"phase": "Pending", "qosClass": "Guaranteed"}),
+        "unless sent"
+    );
 }
 
 #[test]
