@@ -166,7 +166,7 @@ async fn create_draft(
     warnings: &mut Vec<String>,
 ) -> Result<Bytes, ApiError> {
     let draft = &mut new.object;
-    admission::mutate(&Review::of_new(engine, call, "", options), draft, warnings).await?;
+    admission::mutate(&Review::of_new(engine, call, part.subresource(), options), draft, warnings).await?;
     // A webhook may have moved it. One that has renamed it decides.
     place_in_namespace(call, draft)?;
     if new.applied.is_some() {
@@ -257,7 +257,8 @@ async fn create_object(
     if !call.name.is_empty() {
         update::may_create(engine, call).await?;
     }
-    admission::validate(&Review::of_new(engine, call, "", options), &object, warnings).await?;
+    admission::validate(&Review::of_new(engine, call, part.subresource(), options), &object, warnings)
+        .await?;
     kind.schema().leave_out(&mut object, kind.encoding());
     let key = key(call.namespace, &name);
     let generates = !object::meta_text(&object, "generateName").is_empty();

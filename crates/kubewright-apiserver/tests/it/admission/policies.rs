@@ -258,6 +258,21 @@ async fn json_patches_of_a_policy_are_applied_in_order_and_a_failed_test_changes
     assert_eq!((code, &made["data"]), (201, &json!({"k": "v", "new": "v12"})), "{made}");
 }
 
+/// Who creates by a write to the status writes to the status (`k8s.io/apiserver/pkg/endpoints/handlers/update.go`).
+#[tokio::test(start_paused = true)]
+async fn a_policy_about_an_object_is_not_asked_when_its_status_creates_it() {
+    let cluster = Cluster::start().await;
+    let rules = json!({"resourceRules": [{
+        "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["services"]
+    }]});
+    let spec = json!({"matchConstraints": rules, "validations": [{"expression": "false"}]});
+    cluster.validating(&spec, &json!({})).await;
+    let services = "/api/v1/namespaces/default/services";
+    let service = |name: &str| json!({"metadata": {"name": name}, "spec": {"ports": [{"port": 80}]}});
+    assert_eq!(cluster.send(Method::PUT, &format!("{services}/a"), &service("a")).await.0, 422);
+    assert_eq!(cluster.send(Method::PUT, &format!("{services}/a/status"), &service("a")).await.0, 201);
+}
+
 /// A new generation is what else a list without entries would make (`reflect.DeepEqual` of a NetworkPolicy's specs).
 #[tokio::test(start_paused = true)]
 async fn what_a_policy_was_asked_of_has_no_lists_without_entries_though_nothing_changes() {
