@@ -72,6 +72,16 @@ async fn a_binding_gives_a_pod_its_node_and_its_annotations_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_new_pod_has_a_status_of_its_own_but_for_the_class_that_was_sent() {
+    let api = with_a_pod().await;
+    let mut pod =
+        json!({"metadata": {"name": "b"}, "spec": {"containers": [{"name": "c", "image": "nginx"}]}});
+    pod["status"] = json!({"phase": "Running", "podIP": "10.0.0.1", "qosClass": "Guaranteed"});
+    let made = api.post(PODS, pod).await.expect(201);
+    assert_eq!(made["status"], json!({"phase": "Pending", "qosClass": "Guaranteed"}));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_resize_that_adds_containers_is_looked_at_as_a_whole() {
     let api = with_a_pod().await;
     let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "", "uid": "u"});

@@ -232,7 +232,9 @@ async fn create_object(
     warnings: &mut Vec<String>,
 ) -> Result<Bytes, ApiError> {
     let kind = call.kind;
-    if kind.has_status() && !kind.behaviour.born_with_status {
+    // A pod makes its own of the one that was sent.
+    let has_its_own = kind.behaviour.born_with_status || kind.behaviour.role == Role::Pod;
+    if kind.has_status() && !has_its_own {
         object::as_map(&mut object).remove("status");
     }
     let leaves_unread = applied.is_some_and(|unread| unread.is_left_by(kind, Part::Main));
