@@ -98,8 +98,11 @@ async fn apply(
 ) -> Result<bool, ApiError> {
     let attributes = Attributes::of(review, Some(object));
     let seen = attributes.as_matched(object, matched).await?;
-    let mut written = seen.clone().into_owned();
-    read_doubles_back(&mut written);
+    let mut written = seen.clone();
+    // What is built in is decoded by its types.
+    if matched.custom.is_some() {
+        read_doubles_back(written.to_mut());
+    }
     let patched = patch.apply(&written).map_err(|_| ApiError::internal(&explain(bytes, &seen)))?;
     let adopted = adopt(review, matched, patched, false)?;
     let changed = *seen != adopted;
