@@ -11,6 +11,7 @@ use kubewright_codec::protobuf;
 use kubewright_codec::rope::Rope;
 use kubewright_meta::cost;
 use kubewright_store::{Draft, Entry};
+use memchr::memmem;
 use serde_json::{Map, Value};
 
 use super::summary::Summary;
@@ -40,6 +41,32 @@ pub fn in_own_version(versions: &Versions, entry: &Entry<Summary>) -> Value {
     let stored = stored_version(&entry.bytes);
     versions.read(stored, entry.tag.is_as_read(versions, stored), &mut value);
     value
+}
+
+/// An entry as it is answered to who reads or writes it: what is stored of a built-in kind may be more.
+#[must_use]
+pub fn shown(kind: &Kind, entry: Arc<Entry<Summary>>) -> Arc<Entry<Summary>> {
+    let Some(hidden) = &kind.rules.hidden else { return entry };
+    if memmem::find(&entry.bytes, hidden.mark.as_bytes()).is_none() {
+        return entry;
+    }
+    let mut object = value(kind, &entry);
+    if !(hidden.hide)(&mut object) {
+        return entry;
+    }
+    Arc::new(Entry {
+        key: entry.key.clone(),
+        bytes: bytes(kind, &object),
+        revision: entry.revision,
+        tag: Arc::new(Summary::of_view(kind, &object)),
+    })
+}
+
+/// Takes out of an object what is not shown of it: see [`shown`].
+pub fn hide(kind: &Kind, object: &mut Value) {
+    if let Some(hidden) = &kind.rules.hidden {
+        (hidden.hide)(object);
+    }
 }
 
 /// Sets `kind` and `apiVersion` to those of `kind`.

@@ -74,7 +74,7 @@ async fn part(info: &RequestInfo<'_>, part: Part) -> Result<Response<ResponseBod
     let (engine, call) = (info.server.engine(), info.call);
     match info.verb {
         "get" => {
-            let entry = verbs::get(engine, call, info.query.text("resourceVersion")).await?;
+            let entry = verbs::get_stored(engine, call, info.query.text("resourceVersion")).await?;
             info.found(&entry)
         }
         "update" => {

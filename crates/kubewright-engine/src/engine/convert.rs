@@ -14,6 +14,7 @@ use kubewright_store::{Entry, Event};
 use serde_json::Value;
 
 use super::Engine;
+use crate::verbs::Part;
 
 /// How long a webhook may take (`k8s.io/apiserver/pkg/util/webhook/webhook.go`, `requestTimeout`).
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -133,9 +134,15 @@ pub(crate) async fn in_version(
 ///
 /// # Errors
 /// 500 when its webhook does not convert it.
-pub(crate) async fn as_read_back(engine: &Engine, kind: &Kind, object: Value) -> Result<Bytes, ApiError> {
+pub(crate) async fn as_read_back(
+    engine: &Engine,
+    kind: &Kind,
+    part: Part,
+    object: Value,
+) -> Result<Bytes, ApiError> {
     let Some(custom) = &kind.custom else {
         let mut object = object;
+        hide(kind, part, &mut object);
         if !kind.is_storage() {
             kind.to_storage(&mut object);
             kind.to_served(&mut object);
@@ -153,6 +160,19 @@ pub(crate) async fn as_read_back(engine: &Engine, kind: &Kind, object: Value) ->
     }
     encode::whole_numbers(&mut object);
     Ok(encode::bytes(kind, &object))
+}
+
+/// An entry as who wrote a part of it is answered.
+pub(crate) fn answered(kind: &Kind, part: Part, entry: Arc<Entry<Summary>>) -> Bytes {
+    let shown = if part == Part::Status { entry } else { encode::shown(kind, entry) };
+    encode::object(kind, &shown)
+}
+
+/// Takes out of an object what who wrote a part of it is not answered.
+pub(crate) fn hide(kind: &Kind, part: Part, object: &mut Value) {
+    if part != Part::Status {
+        encode::hide(kind, object);
+    }
 }
 
 /// Views of entries that a webhook has to be asked for.

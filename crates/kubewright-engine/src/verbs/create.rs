@@ -268,7 +268,7 @@ async fn create_object(
         return if engine.snapshot().get(&kind.collection, &key).is_some() {
             Err(already_exists(engine, kind, &key, &name, generates))
         } else {
-            convert::as_read_back(engine, kind, object).await
+            convert::as_read_back(engine, kind, part, object).await
         };
     }
     // What is no number is none.
@@ -286,7 +286,7 @@ async fn create_object(
         .ok_or_else(|| already_exists(engine, kind, &key, &name, generates))?;
     follow_up::follow_up(engine, kind, &name).await;
     addresses::changed(engine, call.namespace, &name, &BTreeSet::new(), &addresses).await;
-    Ok(encode::object(kind, &*convert::viewed(engine, kind, entry).await?))
+    Ok(convert::answered(kind, part, convert::viewed(engine, kind, entry).await?))
 }
 
 /// 409, which says when the object of that name is on its way out (`k8s.io/apiserver/pkg/registry/generic/registry/store.go`).

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::follow_up::addresses;
 use super::swap::modified;
-use super::{List, WriteResult, Written, definitions, follow_up, read, unread};
+use super::{List, Part, WriteResult, Written, definitions, follow_up, read, unread};
 use crate::admission::{self, Operation, Options, Review};
 use crate::engine::allocate::addresses_of;
 use crate::engine::epochs::Epoch;
@@ -97,7 +97,9 @@ async fn delete_asking(
         if options.dry_run || stays && !is_stored_otherwise(engine, call, &stored, &next).await? {
             // On trial what finalizers held is told as they would have been taken from it, and not that it is gone (`Store.Delete`).
             let is_told = !goes || object::finalizers(&current).next().is_some();
-            return Ok((answer(call, &next, encode::bytes(call.kind, &next), !is_told), goes));
+            let mut shown = next.clone();
+            convert::hide(call.kind, Part::Main, &mut shown);
+            return Ok((answer(call, &next, encode::bytes(call.kind, &shown), !is_told), goes));
         }
         // What ends gracefully is marked before it goes, even where it goes at once.
         let differs = |field: &str| next["metadata"].get(field) != current["metadata"].get(field);
@@ -114,7 +116,7 @@ async fn delete_asking(
                 addresses::changed(engine, call.namespace, call.name, &had, &BTreeSet::new()).await;
             }
             let entry = convert::viewed(engine, call.kind, entry).await?;
-            return Ok((answer(call, &next, encode::object(call.kind, &entry), goes), goes));
+            return Ok((answer(call, &next, convert::answered(call.kind, Part::Main, entry), goes), goes));
         }
         if options.resource_version.is_some() {
             return Err(modified(call));

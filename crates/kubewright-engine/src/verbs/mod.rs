@@ -38,7 +38,7 @@ pub use member::Member;
 pub use ownership::own;
 pub use part::Part;
 pub use patch::patch;
-pub use read::{List, expired_page, get, list};
+pub use read::{List, expired_page, get, get_stored, list};
 pub(crate) use read::{not_in_the_future, too_old};
 pub(crate) use reset::keep_origin;
 pub use reset::reset;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kubewright_kinds::{Kind, Summary, unreadable};
+use kubewright_kinds::{Kind, Summary, encode, unreadable};
 use kubewright_meta::ApiError;
 use kubewright_store::{Entry, Gone, Revision, Snapshot};
 use serde_json::Value;
@@ -57,11 +57,23 @@ impl List {
     }
 }
 
-/// An object, in the version asked for.
+/// An object, in the version asked for, as it is read.
 ///
 /// # Errors
 /// 404; 504 for a resource version that is not there yet.
 pub async fn get(engine: &Engine, call: Call<'_>, version: &str) -> Result<Arc<Entry<Summary>>, ApiError> {
+    Ok(encode::shown(call.kind, get_stored(engine, call, version).await?))
+}
+
+/// An object, in the version asked for, with all that is stored of it: as who reads a part of it sees it.
+///
+/// # Errors
+/// As [`get`].
+pub async fn get_stored(
+    engine: &Engine,
+    call: Call<'_>,
+    version: &str,
+) -> Result<Arc<Entry<Summary>>, ApiError> {
     if !version.is_empty() {
         // The watch cache of a kind and the store behind it refuse a bad version each in its own way.
         let refused = |why: String| match call.kind.behaviour.is_cached {

@@ -33,7 +33,7 @@ pub async fn get_scale(
     paths: &ScalePaths,
     version: &str,
 ) -> Result<Value, ApiError> {
-    let object = encode::value(call.kind, &*super::read::get(engine, call, version).await?);
+    let object = encode::value(call.kind, &*super::read::get_stored(engine, call, version).await?);
     if call.kind.custom.is_some() && at(&object, &paths.spec_replicas).is_none() {
         let why = format!("the spec replicas field {:?} does not exist", paths.spec_replicas);
         return Err(ApiError::internal(&why));

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use kubewright_kinds::{Kind, Summary, unreadable};
+use kubewright_kinds::{Kind, Summary, encode, unreadable};
 use kubewright_meta::ApiError;
 use kubewright_store::Entry;
 
@@ -50,7 +50,7 @@ pub(crate) async fn select<'a>(
                 break;
             }
             if !unsure || options.matches(kind, &view) {
-                found.push(view);
+                found.push(encode::shown(kind, view));
             }
         }
     }

@@ -173,12 +173,14 @@ async fn try_swap(
     let leaves_unread = unread.is_left_by(call.kind, part);
     // What a status says in an older version is more once it is stored, though it reads the same.
     let may_add = part == Part::Status && call.kind.custom.is_none() && !call.kind.is_storage();
-    let found = Found { stored: &stored, entry: &entry, current: &current, leaves_unread, may_add };
+    let found = Found { part, stored: &stored, entry: &entry, current: &current, leaves_unread, may_add };
     keep(engine, epoch, call, found, next, options, conditional).await
 }
 
 /// What a write has found.
 struct Found<'a> {
+    /// What of the object is written.
+    part: Part,
     stored: &'a Arc<Entry<Summary>>,
     /// The same in the version that is written.
     entry: &'a Arc<Entry<Summary>>,
@@ -194,7 +196,7 @@ async fn keep(
     engine: &Engine,
     epoch: Epoch,
     call: Call<'_>,
-    Found { stored, entry, current, leaves_unread, may_add }: Found<'_>,
+    Found { part, stored, entry, current, leaves_unread, may_add }: Found<'_>,
     mut next: Value,
     options: &WriteOptions,
     conditional: bool,
@@ -207,21 +209,25 @@ async fn keep(
     // What has a time of its deletion and nothing to wait for goes with any write.
     let goes = is_finished(call.kind, &next);
     if same && !goes && !leaves_unread && !may_add && !encode::is_outdated(call.kind, stored) {
-        return Ok(Some(encode::object(call.kind, entry)));
+        return Ok(Some(convert::answered(call.kind, part, Arc::clone(entry))));
     }
     if options.dry_run {
-        return convert::as_read_back(engine, call.kind, next).await.map(Some);
+        return convert::as_read_back(engine, call.kind, part, next).await.map(Some);
     }
     let before = addresses_of(call.kind, current);
     let now = if goes { BTreeSet::new() } else { addresses_of(call.kind, &next) };
     // What goes is answered as it was asked for.
-    let asked = goes.then(|| encode::bytes(call.kind, &next));
+    let asked = goes.then(|| {
+        let mut asked = next.clone();
+        convert::hide(call.kind, part, &mut asked);
+        encode::bytes(call.kind, &asked)
+    });
     let draft = if leaves_unread { encode::lacking } else { encode::draft };
     let draft = draft(call.kind, convert::in_storage_version(engine, call.kind, next).await?);
     // What would be stored in other words is written although nothing changes: so objects are moved to the storage version,
     // and keep the defaults of today.
     if same && !goes && encode::is_stored_as(&draft, stored) {
-        return Ok(Some(encode::object(call.kind, entry)));
+        return Ok(Some(convert::answered(call.kind, part, Arc::clone(entry))));
     }
     // Watchers are told what goes as it was stored last.
     let change = match goes {
@@ -235,7 +241,7 @@ async fn keep(
                 return Ok(asked);
             }
             let entry = convert::viewed(engine, call.kind, entry).await?;
-            Ok(Some(encode::object(call.kind, &entry)))
+            Ok(Some(convert::answered(call.kind, part, entry)))
         }
         None if conditional => Err(modified(call)),
         None => Ok(None),

@@ -77,6 +77,8 @@ pub struct Rules {
     /// Writes what an object has that nobody has written, which bookmarks of watches tell: fields that are a pointer in the version
     /// and none in Kubernetes' internal type.
     pub unwritten: fn(&mut Value),
+    /// What of a stored object is not shown when it is read.
+    pub(crate) hidden: Option<Hidden>,
     /// How `metadata.generation` counts.
     pub generation: Generation,
     /// What `metadata.name` must look like.
@@ -115,6 +117,16 @@ pub struct Rules {
     pub(crate) told_once: bool,
     /// Rules that are declared in its types, and checked by the server itself.
     pub(crate) declared: &'static [declared::Declared],
+}
+
+/// What of stored objects is not shown to who reads or writes them (`Decorator` of `k8s.io/apiserver/pkg/registry/generic/registry`).
+/// Watches and the object's parts show it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hidden {
+    /// A text that stands in the JSON of each object that has some.
+    pub mark: &'static str,
+    /// Takes it out. Returns whether there was any.
+    pub hide: fn(&mut Value) -> bool,
 }
 
 /// What an update checks as if the object were new, before it looks at the change. Kinds differ in that, and each
@@ -228,6 +240,7 @@ impl Rules {
             stamp: |_, _, _| {},
             prepare_status: |_, _| {},
             unwritten: |_| {},
+            hidden: None,
             generation: Generation::None,
             name: NameRule::Subdomain,
             again: Again::Nothing,

@@ -129,7 +129,6 @@ fn no_longer_used(spec: &Value, before: &Value) -> Vec<&'static str> {
         ("allocateLoadBalancerNodePorts", ended(is_balanced)),
         ("loadBalancerClass", ended(is_balanced)),
         ("externalTrafficPolicy", ended(is_reachable)),
-        ("internalTrafficPolicy", ended(has_address)),
     ]
     .into_iter()
     .filter(|(field, ended)| *ended && unchanged(spec, before, field))

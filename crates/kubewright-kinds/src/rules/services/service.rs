@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::pods::check_port;
-use super::super::{NameRule, Rules, fill, ip, selector, text};
+use super::super::{Hidden, NameRule, Rules, fill, ip, selector, text};
 use super::{PROTOCOLS, addresses, change, load_balancer};
 
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
@@ -21,12 +21,9 @@ pub(crate) const fn rules() -> Rules {
         default,
         prepare_create: |service| {
             fill::set(service, "status", json!({"loadBalancer": {}}));
-            drop_unshown(service);
         },
-        prepare_update: |new, old| {
-            change::prepare(new, old);
-            drop_unshown(new);
-        },
+        prepare_update: change::prepare,
+        hidden: Some(Hidden { mark: "ExternalName", hide: hide_internal_traffic }),
         name: NameRule::OldLabel,
         validate: |service| {
             Errors::of(|errors| {
@@ -49,16 +46,13 @@ pub(crate) const fn rules() -> Rules {
     }
 }
 
-/// What a name elsewhere has no use for is never shown (`defaultOnReadInternalTrafficPolicy`); what it may not be at all stays, to be refused.
-fn drop_unshown(service: &mut Value) {
-    let spec = At::root(service).get("spec");
-    let is_supported = matches!(spec.get("internalTrafficPolicy").text(), "Cluster" | "Local");
-    if spec.get("type").text() == "ExternalName"
-        && is_supported
-        && let Some(spec) = fill::present(service, "spec")
-    {
-        fill::remove(spec, "internalTrafficPolicy");
+/// A name elsewhere has no use for the policy that it may have (`defaultOnReadService` of `pkg/registry/core/service/storage`).
+fn hide_internal_traffic(service: &mut Value) -> bool {
+    if At::root(service).dig(&["spec", "type"]).text() != "ExternalName" {
+        return false;
     }
+    let spec = service["spec"].as_object_mut();
+    spec.is_some_and(|spec| spec.remove("internalTrafficPolicy").is_some())
 }
 
 fn default(service: &mut Value) {

@@ -206,6 +206,37 @@ async fn two_networks_give_two_families_to_those_who_want_them() {
     api.post(&services(), service("again", json!({"clusterIP": "10.0.0.76"}))).await.expect(201);
 }
 
+/// kube-apiserver v1.36.3 keeps the policy, and its storage's decorator hides it.
+#[tokio::test(start_paused = true)]
+async fn the_internal_traffic_policy_of_an_external_name_is_shown_by_its_status_and_by_watches_alone() {
+    let api = Api::start().await;
+    let place = format!("{}/a", services());
+    api.post(&services(), service("a", json!({"internalTrafficPolicy": "Local"}))).await.expect(201);
+    let version = api.get(&services()).await.expect(200)["metadata"]["resourceVersion"].clone();
+    let version = version.as_str().expect("a version");
+    let mut watch = api.watch(&format!("{}?watch=1&resourceVersion={version}", services())).await;
+    let policy = |service: &Value| service["spec"]["internalTrafficPolicy"].clone();
+    let external = json!({"spec": {"type": "ExternalName", "externalName": "x.y"}});
+    let dry = api.patch(&format!("{place}?dryRun=All"), "merge", external.clone()).await.expect(200);
+    let named = api.patch(&place, "merge", external).await.expect(200);
+    let read = api.get(&place).await.expect(200);
+    let listed = api.get(&services()).await.expect(200);
+    let item = listed["items"].as_array().expect("items").iter().find(|item| item["metadata"]["name"] == "a");
+    for shown in [&dry, &named, &read, item.expect("the service")] {
+        assert_eq!(policy(shown), Value::Null);
+    }
+    let status = api.get(&format!("{place}/status")).await.expect(200);
+    let written = api.patch(&format!("{place}/status"), "merge", json!({})).await.expect(200);
+    let told = watch.expect("MODIFIED", "a").await;
+    for shown in [&status, &written, &told] {
+        assert_eq!(policy(shown), "Local");
+    }
+    let deleted = api.delete(&format!("{place}?dryRun=All")).await.expect(200);
+    assert_eq!(policy(&deleted), Value::Null);
+    let back = json!({"spec": {"type": "ClusterIP"}});
+    assert_eq!(policy(&api.patch(&place, "merge", back).await.expect(200)), "Local");
+}
+
 #[tokio::test(start_paused = true)]
 async fn node_ports_are_of_the_range_and_a_port_of_two_protocols_has_one() {
     let node_ports = NodePorts::parse("31000-31039").expect("a range");
