@@ -16,7 +16,7 @@ use super::quantities;
 pub(crate) enum Empties {
     /// They are as good as absent.
     Dropped,
-    /// Lists stay.
+    /// Lists stay, and maps in lists that are one value.
     Lists,
     /// All stay.
     All,

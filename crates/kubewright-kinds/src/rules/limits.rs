@@ -22,8 +22,6 @@ pub(crate) const fn limit_ranges() -> Rules {
         },
         again: Again::Object,
         change_again: false,
-        // The limits are one value to owners of fields, who compare it with its empty maps.
-        keeps_empty_maps: true,
         validate: |range| Errors::of(|errors| check_range(&At::root(range).dig(&["spec", "limits"]), errors)),
         ..Rules::none()
     }

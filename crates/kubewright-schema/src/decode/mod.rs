@@ -2,7 +2,8 @@
 //!
 //! What comes out is what Kubernetes would work on: unknown fields are gone (and told), `null` is as good as absent, and values
 //! that Go reads into types of its own (quantities, times, bytes) are in canonical form. Lists without entries stay until they
-//! are encoded (room `empties`), and so do labels and annotations; other maps without entries are gone, but for kinds that keep them.
+//! are encoded (room `empties`), and so do labels and annotations; other maps without entries are gone, but for those in lists that
+//! are one value, and for kinds that keep them.
 
 use kubewright_meta::cost;
 use serde_json::{Map, Number, Value, json};
@@ -244,11 +245,21 @@ impl Decoder {
             Value::Object(_) if self.owner == "ObjectMeta" => {
                 self.reading.empties == Empties::Dropped && is_empty(field, value)
             }
-            Value::Object(_) => self.reading.empties != Empties::All && is_empty(field, value),
+            Value::Object(_) => !self.keeps_maps() && is_empty(field, value),
             Value::String(_) if field.format.as_deref() == Some("byte") => {
                 self.reading.empties == Empties::Dropped && is_empty(field, value)
             }
             scalar => field.omits_zero && zeros::is_zero(scalar),
+        }
+    }
+
+    /// Whether maps without entries stay where it is.
+    fn keeps_maps(&self) -> bool {
+        match self.reading.empties {
+            Empties::Dropped => false,
+            // Owners of fields compare such lists as they are in memory.
+            Empties::Lists => self.in_one_value,
+            Empties::All => true,
         }
     }
 

@@ -112,6 +112,13 @@ fn empty_lists_and_labels_stay_and_other_empty_maps_are_absent() {
 }
 
 #[test]
+fn maps_without_entries_stay_in_lists_that_are_one_value() {
+    let role = json!({"metadata": {}, "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {}}]}});
+    let kept = kept("api.rbac.v1.ClusterRole", role.clone());
+    assert_eq!(kept["aggregationRule"], role["aggregationRule"]);
+}
+
+#[test]
 fn quantities_are_text_or_numbers_and_become_canonical() {
     let pod = |cpu: Value| {
         json!({"metadata": {}, "status": {},
