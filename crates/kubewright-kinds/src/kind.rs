@@ -8,7 +8,7 @@ use kubewright_meta::TypeNames;
 use kubewright_schema::{Encoding, Schema};
 use kubewright_spec::{Version, is_served};
 use kubewright_store::{Name, Revision};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::behaviour::{Behaviour, Counted, Role};
 use super::built_in::{BuiltIn, StoredAs};
@@ -380,6 +380,22 @@ impl Kind {
         })
     }
 
+    /// An object that nobody has written, under metadata that it may have: what Go writes of a new value of its type. Of a custom kind
+    /// that is its type alone.
+    #[must_use]
+    pub fn unwritten(&self, metadata: Option<&Value>) -> Value {
+        let mut object = json!({"kind": self.kind, "apiVersion": self.api_version()});
+        if let Some(metadata) = metadata {
+            object["metadata"] = metadata.clone();
+        }
+        if self.custom.is_none() {
+            // Nothing in it is of a wrong type.
+            let _ = self.schema().decode(&mut object);
+            (self.rules.unwritten)(&mut object);
+        }
+        object
+    }
+
     /// The fields that its objects can be selected by, beyond name and namespace.
     #[inline]
     #[must_use]
@@ -570,7 +586,6 @@ pub struct CustomParts {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
 
     use crate::Kinds;
 

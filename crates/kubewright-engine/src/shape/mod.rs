@@ -83,12 +83,7 @@ impl Shaper {
 
     /// The object of a bookmark: its metadata, and of a built-in kind what Go writes of fields that nobody set.
     pub fn bookmark(&mut self, metadata: &Value) -> Bytes {
-        let mut object =
-            json!({"kind": self.kind.kind, "apiVersion": self.kind.api_version(), "metadata": metadata});
-        if self.kind.custom.is_none() {
-            let _ = self.kind.schema().decode(&mut object);
-            (self.kind.rules.unwritten)(&mut object);
-        }
+        let object = self.kind.unwritten(Some(metadata));
         match self.shape {
             Shape::Object | Shape::Discovery(_) => encode::bytes(&self.kind, &object),
             Shape::Metadata(version) | Shape::MetadataList(version) => {

@@ -95,11 +95,17 @@ async fn delete_asking(
         let Deletion { object: next, goes } = deletion(engine, call, &current, options);
         let stays = !goes && next == current;
         if options.dry_run || stays && !is_stored_otherwise(engine, call, &stored, &next).await? {
-            // On trial what finalizers held is told as they would have been taken from it, and not that it is gone (`Store.Delete`).
-            let is_told = !goes || object::finalizers(&current).next().is_some();
-            let mut shown = next.clone();
-            convert::hide(call.kind, Part::Main, &mut shown);
-            return Ok((answer(call, &next, encode::bytes(call.kind, &shown), !is_told), goes));
+            // On trial what only finalizers held, which would be taken from it, is told as an object that nobody has written, and not
+            // as gone (`Store.Delete`).
+            let was_held = goes && object::finalizers(&current).next().is_some();
+            let shown = if was_held && call.kind.behaviour.role != Role::Pod {
+                call.kind.unwritten(None).to_string().into()
+            } else {
+                let mut shown = next.clone();
+                convert::hide(call.kind, Part::Main, &mut shown);
+                encode::bytes(call.kind, &shown)
+            };
+            return Ok((answer(call, &next, shown, goes && !was_held), goes));
         }
         // What ends gracefully is marked before it goes, even where it goes at once.
         let differs = |field: &str| next["metadata"].get(field) != current["metadata"].get(field);
