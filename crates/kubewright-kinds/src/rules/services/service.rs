@@ -304,15 +304,15 @@ fn check_policies(spec: &At<'_>, errors: &mut Errors) {
         errors.invalid(&external, "may only be set for externally-accessible services");
     }
     let health = spec.get("healthCheckNodePort");
-    if health.number().unwrap_or_default() != 0 {
-        if spec.get("type").text() == "LoadBalancer" && external.text() == "Local" {
-            errors.port(&health);
-        } else {
-            errors.invalid(
-                &health,
-                "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'",
-            );
-        }
+    let is_told = health.number().unwrap_or_default() != 0;
+    match (spec.get("type").text() == "LoadBalancer" && external.text() == "Local", is_told) {
+        (true, true) => errors.port(&health),
+        (true, false) => errors.required(&health, ""),
+        (false, true) => errors.invalid(
+            &health,
+            "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'",
+        ),
+        (false, false) => {}
     }
     let internal = spec.get("internalTrafficPolicy");
     if !internal.is_set() && matches!(spec.get("type").text(), "ClusterIP" | "NodePort" | "LoadBalancer") {

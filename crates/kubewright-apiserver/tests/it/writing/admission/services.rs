@@ -206,6 +206,16 @@ async fn two_networks_give_two_families_to_those_who_want_them() {
     api.post(&services(), service("again", json!({"clusterIP": "10.0.0.76"}))).await.expect(201);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_write_to_the_status_that_creates_gives_no_port_for_health() {
+    let api = Api::start().await;
+    let local = service("a", json!({"type": "LoadBalancer", "externalTrafficPolicy": "Local"}));
+    assert_eq!(
+        api.put(&format!("{}/a/status", services()), local).await.refused(422, "Invalid"),
+        "Service \"a\" is invalid: spec.healthCheckNodePort: Required value"
+    );
+}
+
 /// kube-apiserver v1.36.3 keeps the policy, and its storage's decorator hides it.
 #[tokio::test(start_paused = true)]
 async fn the_internal_traffic_policy_of_an_external_name_is_shown_by_its_status_and_by_watches_alone() {
