@@ -193,6 +193,18 @@ impl Schema {
         }
     }
 
+    /// As [`Schema::decode`], but a custom object keeps fields that the schema does not have: it is pruned in the version that it was
+    /// converted from.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn decode_converted(&self, object: &mut Value) -> Result<Vec<String>, String> {
+        match self.origin {
+            Origin::BuiltIn { .. } => self.decode(object),
+            Origin::Custom { .. } => prune::metadata_of(&self.root, object),
+        }
+    }
+
     /// Writes what [`Schema::decode_as_sent`] has left as it was sent in canonical form.
     pub fn settle(&self, object: &mut Value) {
         let is_built_in = matches!(self.origin, Origin::BuiltIn { .. });

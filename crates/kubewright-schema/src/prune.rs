@@ -17,12 +17,21 @@ const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 /// # Errors
 /// Metadata that does not decode.
 pub fn object(root: &Node, object: &mut Value) -> Result<Vec<String>, String> {
-    let mut unknown = metadata(object, "")?;
-    embedded_in(root, object, "", &mut unknown).map_err(|error| error.to_string())?;
+    let mut unknown = metadata_of(root, object)?;
     let mut pruner = Pruner::default();
     pruner.value(Some(root), true, object);
     pruner.unknown.sort();
     unknown.append(&mut pruner.unknown);
+    Ok(unknown)
+}
+
+/// Reads the metadata of a custom resource and of those in it, in place. Returns the paths of the unknown fields of metadata.
+///
+/// # Errors
+/// Metadata that does not decode.
+pub fn metadata_of(root: &Node, object: &mut Value) -> Result<Vec<String>, String> {
+    let mut unknown = metadata(object, "")?;
+    embedded_in(root, object, "", &mut unknown).map_err(|error| error.to_string())?;
     Ok(unknown)
 }
 

@@ -197,3 +197,52 @@ async fn a_deletion_writes_what_is_stored_in_another_version() {
     assert_ne!(moved["metadata"]["resourceVersion"], marked["metadata"]["resourceVersion"]);
     assert_eq!(api.delete(&path).await.expect(200)["metadata"], moved["metadata"]);
 }
+
+/// A policy about version `v2` that does this to a jar, and its binding.
+async fn mutate(api: &Api, versions: Value, operation: &str) {
+    let rules = json!({"resourceRules": [{
+        "apiGroups": ["example.com"], "apiVersions": versions, "operations": ["CREATE", "UPDATE"], "resources": ["jars"]
+    }]});
+    let mutation = json!({"patchType": "JSONPatch", "jsonPatch": {"expression": format!("[{operation}]")}});
+    let policy = json!({"metadata": {"name": "p"}, "spec": {
+        "matchConstraints": rules, "reinvocationPolicy": "Never", "mutations": [mutation]
+    }});
+    let binding = json!({"metadata": {"name": "p"}, "spec": {"policyName": "p"}});
+    for (kind, object) in
+        [("mutatingadmissionpolicies", policy), ("mutatingadmissionpolicybindings", binding)]
+    {
+        api.post(&format!("/apis/admissionregistration.k8s.io/v1/{kind}"), object).await.expect(201);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_a_policy_has_made_one_of_another_kind_is_refused_where_it_is_validated() {
+    let api = start().await;
+    let path = format!("{JARS}/a");
+    let old = api.post(JARS, jar("a")).await.expect(201);
+    let labels = json!({"metadata": {"labels": {"a": "b"}}});
+    api.patch(&path, "merge", labels).await.expect(200);
+    mutate(&api, json!(["v1"]), "JSONPatch{op: 'replace', path: '/kind', value: 'Other'}").await;
+    api.put(&path, old).await.refused(409, "Conflict");
+    let new = api.get(&path).await.expect(200);
+    assert_eq!(
+        api.put(&path, new).await.refused(422, "Invalid"),
+        "Other.example.com \"a\" is invalid: kind: Invalid value: \"Other\": must be Jar"
+    );
+}
+
+/// What only its own version has survives the change (nothing is pruned before it is stored).
+#[tokio::test(start_paused = true)]
+async fn a_policy_about_another_version_leaves_fields_that_this_version_alone_has() {
+    let api = Api::start().await;
+    let mut definition = definition("v1");
+    let own = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/own";
+    let (properties, name) = own.rsplit_once('/').expect("a path");
+    definition.pointer_mut(properties).expect("properties")[name] = json!({"type": "integer"});
+    api.post(DEFINITIONS, definition).await.expect(201);
+    mutate(&api, json!(["v2"]), "JSONPatch{op: 'add', path: '/metadata/labels', value: {'a': 'b'}}").await;
+    let mut new = jar("a");
+    new["spec"] = json!({"own": 1});
+    let made = api.post(JARS, new).await.expect(201);
+    assert_eq!((&made["spec"]["own"], &made["metadata"]["labels"]["a"]), (&json!(1), &json!("b")));
+}

@@ -4,7 +4,7 @@
 use kubewright_kinds::built_in::admissionregistration::mutating_admission_policy::MUTATING_ADMISSION_POLICY;
 use kubewright_kinds::built_in::admissionregistration::mutating_webhook_configuration::MUTATING_WEBHOOK_CONFIGURATION;
 use kubewright_kinds::{BuiltIn, Kind, encode};
-use kubewright_meta::{ApiError, object};
+use kubewright_meta::ApiError;
 use serde_json::{Value, json};
 
 use super::policies;
@@ -118,8 +118,15 @@ pub(super) fn adopt(
         part::retype(kind.kubernetes(), subresource, &mut value).map_err(|why| ApiError::internal(&why))?;
     } else {
         check_type(kind, &value, strict)?;
-        encode::set_type(kind, &mut value);
-        let unknown = kind.schema().decode(&mut value).map_err(|why| ApiError::internal(&why))?;
+        // What says to be of another kind goes on saying so: validation finds it.
+        if !type_of_body::says_other(kind, &value) {
+            encode::set_type(kind, &mut value);
+        }
+        let schema = kind.schema();
+        let is_converted = review.call.kind.version != kind.version;
+        let unknown =
+            if is_converted { schema.decode_converted(&mut value) } else { schema.decode(&mut value) };
+        let unknown = unknown.map_err(|why| ApiError::internal(&why))?;
         if strict && kind.custom.is_none() && !unknown.is_empty() {
             let unknown: Vec<String> = unknown.iter().map(|path| format!("unknown field {path:?}")).collect();
             return Err(ApiError::internal(&format!("strict decoding error: {}", unknown.join(", "))));
@@ -149,11 +156,7 @@ fn check_type(kind: &Kind, value: &Value, by_policy: bool) -> Result<(), ApiErro
         return Err(ApiError::internal(&format!("Object 'Kind' is missing in '{value}'")));
     }
     if api_version == kind.api_version() {
-        let errors = type_of_body::errors_of_custom(kind, value);
-        return match errors.is_empty() {
-            true => Ok(()),
-            false => Err(type_of_body::invalid(kind, value, object::name(value), &errors)),
-        };
+        return Ok(());
     }
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     Err(unconverted(&match group == kind.group {

@@ -10,7 +10,7 @@ use kubewright_meta::{ApiError, object};
 use serde_json::{Value, json};
 
 use super::super::expressions::{Budget, Scope};
-use super::super::matching::{Attributes, converted};
+use super::super::matching::{Attributes, converted_back};
 use super::super::reinvocation::Round;
 use super::super::{Review, adopt};
 use super::binding::Binding;
@@ -243,7 +243,7 @@ fn change(
     let adopted = adopt(review, matched, patched, true).map_err(NotChanged::Refused)?;
     let is_other = adopted != *seen;
     let same = attributes.gvk(kind) == attributes.gvk(matched);
-    Ok((if same { adopted } else { converted(adopted, matched, kind) }, is_other))
+    Ok((if same { adopted } else { converted_back(adopted, matched, kind) }, is_other))
 }
 
 impl Planned {
