@@ -173,6 +173,20 @@ async fn the_labels_that_a_job_has_of_its_template_belong_to_who_created_it() {
 }
 
 /// Go compares lists that are one value as they are in memory.
+/// An update has the labels of its template where it has none (`SetDefaults_Job`), and a write to the status takes over labels.
+#[tokio::test(start_paused = true)]
+async fn a_job_has_the_labels_of_the_template_that_its_status_is_written_with() {
+    const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
+    let api = Api::start().await;
+    let job = |labels: Value| {
+        let pod = json!({"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]});
+        json!({"metadata": {"name": "a"}, "spec": {"template": {"metadata": {"labels": labels}, "spec": pod}}})
+    };
+    api.post(JOBS, job(json!({}))).await.expect(201);
+    let written = api.put(&format!("{JOBS}/a/status"), job(json!({"x": "y"}))).await.expect(200);
+    assert_eq!(written["metadata"]["labels"], json!({"x": "y"}));
+}
+
 #[tokio::test(start_paused = true)]
 async fn who_writes_a_quantity_otherwise_in_a_list_that_is_one_value_owns_the_list() {
     const RANGES: &str = "/api/v1/namespaces/default/limitranges";

@@ -27,7 +27,7 @@ pub fn own(
         return object::set_meta(next, "managedFields", None);
     }
     let mut written = as_written(call.kind, next);
-    if let Some(complete) = call.kind.rules.complete_for_owners.filter(|_| live.is_none()) {
+    if let Some(complete) = call.kind.rules.complete.filter(|_| live.is_none()) {
         complete(written.to_mut());
     }
     let Cow::Owned(mut written) = written else {

@@ -131,6 +131,9 @@ async fn try_swap(
         Step::View(_) if call.kind.custom.is_some() => {}
         _ => body::default(call.kind, &mut next),
     }
+    if let Some(complete) = call.kind.rules.complete {
+        complete(&mut next);
+    }
     let is_owned = match step {
         Step::Replace(_) | Step::Change(_) => true,
         Step::Edit(_) => !options.manager.is_empty(),

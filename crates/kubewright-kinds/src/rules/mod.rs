@@ -62,11 +62,14 @@ pub struct Rules {
     pub pod_spec: &'static [&'static str],
     /// Makes an object ready to be created: server-owned fields are set or dropped (a pod's phase becomes Pending).
     pub prepare_create: fn(&mut Value),
+    /// What a new object is warned of while it is made ready, before it is, be it good or not.
+    pub(crate) warn_early: fn(&Value, &mut Vec<String>),
     /// Whether what is stored of a new object, which is not yet prepared, lacks what is filled in whenever it is read: the
     /// first update is a write then, whatever it changes.
     pub lacks_defaults: fn(&Value) -> bool,
-    /// Fills in what a new object has of itself before owners of fields are told, and is decided only when it is prepared.
-    pub complete_for_owners: Option<fn(&mut Value)>,
+    /// Fills in defaults that depend on what a new object gets only when it is prepared. Owners of a new object are told as if they were
+    /// there.
+    pub complete: Option<fn(&mut Value)>,
     /// Makes a replacement ready: server-owned fields are carried over from the old object. Arguments: new, old.
     pub prepare_update: fn(&mut Value, &Value),
     /// Writes down the time where the client left it out, once an object is prepared. Arguments: new, the object that it
@@ -234,8 +237,9 @@ impl Rules {
             default: |_| {},
             pod_spec: &[],
             prepare_create: |_| {},
+            warn_early: |_, _| {},
             lacks_defaults: |_| false,
-            complete_for_owners: None,
+            complete: None,
             prepare_update: |_, _| {},
             stamp: |_, _, _| {},
             prepare_status: |_, _| {},
@@ -404,6 +408,11 @@ impl Rules {
             errors.extend(of_member());
             errors
         })
+    }
+
+    /// What a new object is warned of, be it good or not, before it is made ready.
+    pub fn early_warnings(&self, object: &Value, warnings: &mut Vec<String>) {
+        self.within(|| (self.warn_early)(object, warnings));
     }
 
     /// What a good object is warned of: a new one, or (with `old`) a replacement, before its generation is raised.

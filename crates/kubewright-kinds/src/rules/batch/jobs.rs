@@ -36,7 +36,7 @@ pub(crate) const fn rules() -> Rules {
             generate_selector(object);
             labels_from_template(object);
         },
-        complete_for_owners: Some(labels_from_template),
+        complete: Some(labels_from_template),
         // Its labels are those of a template that has some only once the job is prepared.
         lacks_defaults: |object| {
             let of_template = At::root(object).dig(&["spec", "template", "metadata", "labels"]);
