@@ -239,6 +239,7 @@ async fn create_object(
     }
     let leaves_unread = applied.is_some_and(|unread| unread.is_left_by(kind, Part::Main));
     let lacks = leaves_unread || kind.rules.within(|| (kind.rules.lacks_defaults)(&object));
+    kind.rules.early_warnings(&object, warnings);
     kind.rules.prepare_create(&mut object);
     stamp(engine, kind, &mut object, None);
     (kind.rules.author)(&mut object, call.user);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::fill;
-use super::seccomp;
+use super::{seccomp, systems};
 
 const MIRROR: &str = "kubernetes.io/config.mirror";
 const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
@@ -52,6 +52,27 @@ pub(super) fn profiles_from(pod: &mut Value) {
                 fill::absent(context, "appArmorProfile", wanted.clone());
             }
         });
+    }
+}
+
+/// Profiles of a new pod that only annotations tell (`applyAppArmorVersionSkew`).
+pub(super) fn warn_of_profiles(pod: &Value, warnings: &mut Vec<String>) {
+    let pod = At::root(pod);
+    let (spec, notes) = (pod.get("spec"), pod.dig(&["metadata", "annotations"]));
+    let field = "appArmorProfile";
+    if spec.dig(&["os", "name"]).text() == "windows" {
+        return;
+    }
+    let of_the_pod = spec.dig(&["securityContext", field]);
+    for container in systems::containers(&spec) {
+        let note = notes.entry(&format!("{APP_ARMOR}{}", container.get("name").text()));
+        let is_said_otherwise = profile(note.text()).is_some_and(|profile| {
+            profile == *of_the_pod.value || container.dig(&["securityContext", field]).is_set()
+        });
+        if note.is_set() && !is_said_otherwise {
+            warnings
+                .push(format!("{}: deprecated since v1.30; use the \"{field}\" field instead", note.path));
+        }
     }
 }
 

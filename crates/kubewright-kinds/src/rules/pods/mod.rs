@@ -100,6 +100,7 @@ pub const fn rules() -> Rules {
             // Admission may have given to containers what the pod as a whole asks for whenever it is read.
             defaults::whole_where_read(pod);
         },
+        warn_early: annotations::warn_of_profiles,
         lacks_defaults: |pod| {
             pod["spec"]["resources"].is_object() && {
                 let mut read = pod.clone();

@@ -156,6 +156,7 @@ fn of_doubles(list: &At<'_>, field: &str, out: &mut Vec<String>) {
     }
 }
 
+/// A container of a template, or (`real`) of a pod, which is warned of profiles of AppArmor before.
 fn of_container(container: &At<'_>, spec: &At<'_>, annotations: &At<'_>, real: bool, out: &mut Vec<String>) {
     let (name, context) = (container.get("name"), container.get("securityContext"));
     let seccomp =
@@ -168,10 +169,8 @@ fn of_container(container: &At<'_>, spec: &At<'_>, annotations: &At<'_>, real: b
     }
     let armor = annotations.entry(&format!("container.apparmor.security.beta.kubernetes.io/{}", name.text()));
     let of_the_pod = spec.dig(&["securityContext", "appArmorProfile"]);
-    let own = context.get("appArmorProfile");
-    // The field of a real pod was made of the annotation before; a client that sent both, and the same, is warned here as well.
-    let has_field = own.is_set() && !(real && armor_annotation(&own).as_deref() == Some(armor.text()));
-    if armor.is_set() && !has_field && armor_annotation(&of_the_pod).as_deref() != Some(armor.text()) {
+    let is_told = real || context.get("appArmorProfile").is_set();
+    if armor.is_set() && !is_told && armor_annotation(&of_the_pod).as_deref() != Some(armor.text()) {
         out.push(format!(
             "{}: deprecated since v1.30; use the \"appArmorProfile\" field instead",
             armor.path

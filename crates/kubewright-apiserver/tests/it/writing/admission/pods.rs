@@ -3,7 +3,7 @@ use kubewright_spec::Version;
 use serde_json::{Value, json};
 
 use super::{NAMESPACE, PODS, pod, started};
-use crate::support::Api;
+use crate::support::{Answer, Api};
 
 const CLASSES: &str = "/apis/scheduling.k8s.io/v1/priorityclasses";
 const RUNTIMES: &str = "/apis/node.k8s.io/v1/runtimeclasses";
@@ -74,6 +74,28 @@ async fn a_runtime_class_brings_its_overhead_and_its_nodes() {
         (&json!({"cpu": "250m"}), &json!({"a": "b"}))
     );
     assert_eq!(made["spec"]["tolerations"][2]["key"], "k");
+}
+
+/// `applyAppArmorVersionSkew` warns while a pod is made ready.
+#[tokio::test(start_paused = true)]
+async fn a_profile_that_only_an_annotation_tells_is_warned_of_first_and_though_the_pod_is_refused() {
+    let api = started().await;
+    let notes = json!({
+        "container.apparmor.security.beta.kubernetes.io/c": "runtime/default",
+        "container.seccomp.security.alpha.kubernetes.io/c": "localhost/x",
+    });
+    let pod = |name: &str| json!({"metadata": {"name": name, "annotations": notes}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let armor = "299 - \"metadata.annotations[container.apparmor.security.beta.kubernetes.io/c]: deprecated since v1.30; use the \\\"appArmorProfile\\\" field instead\"";
+    let warnings = |answer: &Answer| -> Vec<String> {
+        answer.headers.get_all("warning").iter().map(|one| one.to_str().expect("text").to_owned()).collect()
+    };
+    let answer = api.post(PODS, pod("a")).await;
+    let told = warnings(&answer);
+    assert_eq!((answer.code.as_u16(), told.len(), told[0].as_str()), (201, 2, armor));
+    let refused = api.post(PODS, pod("A")).await;
+    assert_eq!((refused.code.as_u16(), warnings(&refused)), (422, vec![armor.to_owned()]));
+    let labels = json!({"metadata": {"labels": {"a": "b"}}});
+    assert!(warnings(&api.patch(&format!("{PODS}/a"), "merge", labels).await).is_empty());
 }
 
 #[tokio::test(start_paused = true)]
