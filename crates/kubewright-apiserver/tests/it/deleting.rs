@@ -94,6 +94,18 @@ async fn a_namespace_is_marked_without_a_grace_period_and_goes_with_its_last_fin
     api.get("/api/v1/namespaces/a").await.refused(404, "NotFound");
 }
 
+/// They are listed page by page, and a list with a limit is one at the version that it names.
+#[tokio::test(start_paused = true)]
+async fn what_was_created_after_the_version_of_a_deletion_of_many_stays() {
+    let api = Api::start().await;
+    let list = api.get(MAPS).await.expect(200);
+    let version = list["metadata"]["resourceVersion"].as_str().expect("a version");
+    api.post(MAPS, json!({"metadata": {"name": "later"}})).await.expect(201);
+    let deleted = api.delete(&format!("{MAPS}?resourceVersion={version}")).await.expect(200);
+    assert_eq!((&deleted["items"], &deleted["metadata"]["resourceVersion"]), (&json!([]), &json!(version)));
+    api.get(&format!("{MAPS}/later")).await.expect(200);
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_spec_finalizers_of_other_kinds_hold_nothing() {
     let api = Api::start().await;

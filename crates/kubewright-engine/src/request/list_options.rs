@@ -62,12 +62,16 @@ impl DeletedTogether {
         Ok(Self { options, version: query.text("resourceVersion").to_owned() })
     }
 
-    /// With the version.
+    /// With the version, which is meant exactly where it is not said how: objects are deleted page by page, and so they are listed with
+    /// a limit (`Store.DeleteCollection`).
     ///
     /// # Errors
     /// 400 for a version that is none.
     pub fn options(self) -> Result<ListOptions, ApiError> {
-        Ok(ListOptions { resource_version: version(&self.version, false)?, ..self.options })
+        let resource_version = version(&self.version, false)?;
+        let exact = resource_version.filter(|version| *version != Revision(0)).map(|_| VersionMatch::Exact);
+        let version_match = self.options.version_match.or(exact);
+        Ok(ListOptions { resource_version, version_match, ..self.options })
     }
 }
 
