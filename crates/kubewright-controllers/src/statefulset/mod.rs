@@ -103,7 +103,8 @@ fn is_orphan(metadata: &ObjectMeta) -> bool {
     !metadata.owner_references.iter().flatten().any(|owner| owner.controller == Some(true))
 }
 
-/// Makes the set's template its newest revision. `None` when the set is being deleted, and its revisions with it.
+/// Makes the set's template its newest revision, as long as there is the set: what is held while it is deleted in the foreground gets a new
+/// one for that which the garbage collector has deleted. `None` where no revision can be created any more.
 async fn settle_revisions(
     ctx: &Context,
     set: &StatefulSet,
@@ -112,7 +113,6 @@ async fn settle_revisions(
     let collisions = revisions::collisions(set);
     let (update, collisions) = match revisions::newest(set, known) {
         Newest::Stands(revision) => (revision, collisions),
-        _ if set.metadata.deletion_timestamp.is_some() => return Ok(None),
         Newest::Renumber(revision, number) => {
             let renumbered = ControllerRevision { revision: field(number), ..(*revision).clone() };
             (Arc::new(ctx.update(&renumbered).await?), collisions)

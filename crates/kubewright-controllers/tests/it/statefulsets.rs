@@ -228,6 +228,25 @@ async fn a_set_that_is_orphaned_and_held_keeps_its_status() {
     assert_eq!((&status(&world).await["replicas"], &before["replicas"]), (&json!(2), &json!(2)));
 }
 
+/// kube-controller-manager v1.36 creates the revision again that the garbage collector has deleted, and counts what is left.
+#[tokio::test(start_paused = true)]
+async fn a_set_that_is_deleted_in_the_foreground_and_held_counts_no_pods_and_has_its_revision() {
+    let world = World::start().await;
+    let mut set = stateful_set(2, json!({}));
+    set["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    world.create::<StatefulSet>(set).await;
+    world.settle().await;
+    let before = status(&world).await;
+    let foreground =
+        DeleteParams { propagation_policy: Some(PropagationPolicy::Foreground), ..DeleteParams::default() };
+    world.api::<StatefulSet>().delete("web", &foreground).await.expect("deleted");
+    world.settle().await;
+    assert!(world.all::<Pod>().await.is_empty());
+    let after = status(&world).await;
+    assert_eq!((&after["replicas"], &after["updateRevision"]), (&json!(0), &before["updateRevision"]));
+    assert_eq!(after["updateRevision"], *world.names::<ControllerRevision>().await[0]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn pods_of_a_set_say_the_prefix_of_their_name() {
     let world = World::start().await;
