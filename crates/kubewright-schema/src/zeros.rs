@@ -22,6 +22,11 @@ impl Zeros {
         zeros
     }
 
+    /// The names of all fields, in their order in Go.
+    pub(crate) fn names(&self) -> Vec<&'static str> {
+        self.fields.iter().map(|field| field.name).collect()
+    }
+
     /// The scalar fields that are left out when they are zero.
     pub(crate) fn dropped(&self) -> impl Iterator<Item = &'static str> {
         let dropped = |field: &&Field| !field.is_pointer && !field.is_always_written && is_scalar(field.of);

@@ -6,6 +6,7 @@
 //! are one value, and for kinds that keep them.
 
 use kubewright_meta::cost;
+use kubewright_spec::Version;
 use serde_json::{Map, Number, Value, json};
 
 use super::empties::{Empties, is_empty};
@@ -13,7 +14,7 @@ use super::fields::printed;
 use super::node::{Additional, Coding, Node, Other, Type};
 use super::quantities;
 use super::scalar::{self, Precision};
-use super::zeros;
+use super::zeros::{self, Zeros};
 
 /// Decodes an object in place. Returns the paths of its unknown fields, each after `prefix`.
 ///
@@ -27,7 +28,12 @@ pub(crate) fn decode(
     reading: Reading,
 ) -> Result<Vec<String>, String> {
     let mut decoder = Decoder::new(reading, prefix);
-    let found = decoder.value(node, value);
+    let mut found = decoder.value(node, value);
+    if reading.converts && found.is_err() {
+        // It converts field by field of Go's structs: once more in that order, for the first that is wrong there.
+        decoder = Decoder { in_order_of_structs: true, ..Decoder::new(reading, prefix) };
+        found = decoder.value(node, value);
+    }
     let translates = reading.converts && !decoder.was_within;
     found.map_err(|why| if translates { printed::converted(&why) } else { why })?;
     decoder.wrong.map_or(Ok(decoder.unknown), Err)
@@ -68,6 +74,8 @@ struct Decoder {
     was_within: bool,
     /// Whether it is within a list that is one value.
     in_one_value: bool,
+    /// Whether fields are read in the order of Go's structs, and not in that of their names.
+    in_order_of_structs: bool,
 }
 
 impl Decoder {
@@ -82,6 +90,7 @@ impl Decoder {
             around: None,
             was_within: false,
             in_one_value: false,
+            in_order_of_structs: false,
         }
     }
 
@@ -204,29 +213,19 @@ impl Decoder {
         let owner =
             node.name.as_deref().map_or_else(|| self.owner.clone(), |name| short_name(name).to_owned());
         let outer = std::mem::replace(&mut self.owner, owner);
-        let (path, fields) = (self.path.len(), self.fields.len());
         let mut gone = Vec::new();
-        for (name, value) in object.iter_mut() {
-            append(&mut self.path, name);
-            match node.properties.get(name.as_str()) {
-                None => {
-                    self.unknown.push(self.path.clone());
-                    gone.push(name.clone());
-                }
-                Some(_) if value.is_null() => gone.push(name.clone()),
-                Some(field) => {
-                    if let Some(by) = &field.inlined {
-                        append(&mut self.fields, by);
-                    }
-                    append(&mut self.fields, name);
-                    self.value(field, value)?;
-                    self.fields.truncate(fields);
-                    if self.is_nothing(field, value) {
-                        gone.push(name.clone());
-                    }
+        if self.in_order_of_structs {
+            let names = node.name.as_deref().map(|name| Zeros::of(Version::DEFAULT, name).names());
+            for name in names.unwrap_or_default() {
+                if let Some(value) = object.get_mut(name) {
+                    self.field(node, name, value)?;
                 }
             }
-            self.path.truncate(path);
+        }
+        for (name, value) in object.iter_mut() {
+            if self.field(node, name, value)? {
+                gone.push(name.clone());
+            }
         }
         for name in gone {
             object.remove(&name);
@@ -234,6 +233,30 @@ impl Decoder {
         show_zeros(node, object);
         self.owner = outer;
         Ok(())
+    }
+
+    /// Decodes a field of a struct. Returns whether it goes: nobody knows it, or it says nothing.
+    fn field(&mut self, node: &Node, name: &str, value: &mut Value) -> Result<bool, String> {
+        let (path, fields) = (self.path.len(), self.fields.len());
+        append(&mut self.path, name);
+        let goes = match node.properties.get(name) {
+            None => {
+                self.unknown.push(self.path.clone());
+                true
+            }
+            Some(_) if value.is_null() => true,
+            Some(field) => {
+                if let Some(by) = &field.inlined {
+                    append(&mut self.fields, by);
+                }
+                append(&mut self.fields, name);
+                self.value(field, value)?;
+                self.fields.truncate(fields);
+                self.is_nothing(field, value)
+            }
+        };
+        self.path.truncate(path);
+        Ok(goes)
     }
 
     /// Whether the value of a field says as much as none.
@@ -355,7 +378,9 @@ impl Decoder {
                     return Err(self.mismatch(wrong, "string"));
                 }
             }
-            (Other::Schemas | Other::Texts, _) => *value = Value::Null,
+            // It is there, and says nothing.
+            (Other::Schemas, _) => *value = Value::Array(Vec::new()),
+            (Other::Texts, _) => *value = Value::Null,
         }
         self.unknown.truncate(told);
         Ok(())

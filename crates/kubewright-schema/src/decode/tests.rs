@@ -112,6 +112,15 @@ fn empty_lists_and_labels_stay_and_other_empty_maps_are_absent() {
 }
 
 #[test]
+fn what_converts_finds_the_first_wrong_field_in_the_order_of_structs() {
+    let status = json!({"currentReplicas": 1.5, "lastScaleTime": "x"});
+    let mut sent = json!({"metadata": {}, "status": status});
+    let schema = Schema::built_in("io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler");
+    let why = schema.convert(&mut sent).expect_err("no status");
+    assert!(why.contains("parsing time"), "{why}");
+}
+
+#[test]
 fn maps_without_entries_stay_in_lists_that_are_one_value() {
     let role = json!({"metadata": {}, "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {}}]}});
     let kept = kept("api.rbac.v1.ClusterRole", role.clone());
