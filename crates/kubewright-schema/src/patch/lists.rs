@@ -110,10 +110,10 @@ impl MergeList<'_> {
         order: &[Value],
         old: &[Value],
     ) -> Result<Vec<Value>, Failure> {
+        let identities = merged.iter().map(|item| self.identity(item)).collect::<Result<Vec<_>, _>>()?;
         let (order, old) = (self.places(order)?, self.places(old)?);
         let (mut asked, mut others) = (Vec::new(), Vec::new());
-        for item in merged {
-            let identity = self.identity(&item)?;
+        for (item, identity) in merged.into_iter().zip(identities) {
             let place = old.0.get(&identity).copied();
             match order.0.get(&identity) {
                 Some(index) => asked.push((*index, place, item)),

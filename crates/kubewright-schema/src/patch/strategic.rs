@@ -440,6 +440,16 @@ mod tests {
             merged(json!({"containers": [{"name": "a"}]}), patch),
             Err(Failure::Impossible(why.to_owned()))
         );
+        let order = json!({"$setElementOrder/containers": [{"image": "x"}]});
+        assert_eq!(
+            merged(json!({"containers": [{"name": "a"}]}), order.clone()),
+            Err(Failure::Impossible(why.to_owned()))
+        );
+        // What is there is looked at first.
+        assert_eq!(
+            merged(json!({"containers": [{}]}), order),
+            Err(Failure::Impossible("map: map[] does not contain declared merge key: name".to_owned()))
+        );
         let patch = json!({"containers": [["x"]]});
         assert_eq!(merged(json!({"containers": []}), patch), Err(Failure::ListOfLists));
     }
