@@ -262,8 +262,12 @@ async fn create_object(
     }
     admission::validate(&Review::of_new(engine, call, part.subresource(), options), &object, warnings)
         .await?;
+    if let Some(complete) = kind.rules.complete {
+        complete(&mut object);
+    }
     kind.schema().leave_out(&mut object, kind.encoding());
-    let key = key(call.namespace, &name);
+    // What an update or an applied configuration creates is stored where the request says, even if admission has renamed it.
+    let key = key(call.namespace, if call.name.is_empty() { &name } else { call.name });
     let generates = !object::meta_text(&object, "generateName").is_empty();
     if options.dry_run {
         return if engine.snapshot().get(&kind.collection, &key).is_some() {

@@ -33,8 +33,13 @@ pub(crate) const fn rules() -> Rules {
         },
         prepare_create: |object| {
             fill::set(object, "status", json!({}));
+            let has_labels =
+                At::root(object).dig(&["spec", "template", "metadata", "labels"]).value.is_object();
             generate_selector(object);
-            labels_from_template(object);
+            // They are one map in Go, which the selector has added to; where the template had none, they come when the job is read.
+            if has_labels {
+                labels_from_template(object);
+            }
         },
         complete: Some(labels_from_template),
         // Its labels are those of a template that has some only once the job is prepared.

@@ -83,6 +83,9 @@ fn made(kind: Kind, object: &Value) -> Value {
     }
     object["metadata"]["uid"] = json!("6b1e4f3c-0000-4000-8000-000000000001");
     (rules.prepare_create)(&mut object);
+    if let Some(complete) = rules.complete {
+        complete(&mut object);
+    }
     if kind.2 == "services" {
         // As the server does where it gives addresses.
         super::services::list_cluster_ip(&mut object);
