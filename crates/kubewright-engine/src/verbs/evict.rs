@@ -36,6 +36,7 @@ pub async fn evict(
     let review = Review::of_new(engine, call, "eviction", write);
     admission::mutate(&review, &mut eviction, warnings).await?;
     check(call, &eviction)?;
+    check_dry_run(&eviction, write.dry_run)?;
     admission::validate(&review, &eviction, warnings).await?;
     // What is wrong with the options is found when the pod is deleted.
     engine.entry(call)?;
@@ -158,6 +159,22 @@ fn check(call: Call<'_>, eviction: &Value) -> Result<(), ApiError> {
         return Err(ApiError::invalid_of("policy", "Eviction", call.name, &[error]));
     }
     Ok(())
+}
+
+/// A trial that both the request and the eviction ask for is asked for in the same words (`propagateDryRun`).
+fn check_dry_run(eviction: &Value, asked: bool) -> Result<(), ApiError> {
+    let given: Vec<&str> = eviction["deleteOptions"]["dryRun"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    if !asked || given.is_empty() || given == ["All"] {
+        return Ok(());
+    }
+    let given = given.join(" ");
+    let why = format!("Non-matching dry-run options in request and content: [All] and [{given}]");
+    Err(ApiError::unexplained(why))
 }
 
 /// Whether the pod is not ready, so that nobody misses it: its budget says so, or has enough without it.

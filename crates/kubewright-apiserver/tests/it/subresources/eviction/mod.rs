@@ -60,6 +60,10 @@ async fn an_eviction_takes_a_disruption_from_its_budget() {
     let status = |budget: &Value, field: &str| budget["status"][field].clone();
     assert_eq!(status(&api.get(&format!("{BUDGETS}/b")).await.body, "disruptionsAllowed"), 1);
     api.post(&place, eviction("b")).await.refused(400, "BadRequest");
+    let mut otherwise = eviction("a");
+    otherwise["deleteOptions"] = json!({"dryRun": ["x"]});
+    let answer = api.post(&format!("{place}?dryRun=All"), otherwise).await.expect(500);
+    assert_eq!(answer["message"], "Non-matching dry-run options in request and content: [All] and [x]");
     let mut other = eviction("a");
     other["deleteOptions"] = json!({"preconditions": {"uid": "x"}});
     assert!(api.post(&place, other).await.refused(409, "Conflict").contains("UID in the precondition (x)"));
