@@ -21,7 +21,7 @@ impl std::fmt::Display for File {
 /// The files of one volume.
 pub(super) fn of_volume(volume: &At<'_>, out: &mut Vec<String>) {
     let of = |source: &At<'_>, called: &str, out: &mut Vec<String>| {
-        overlap(volume, called, &files(source, ""), out);
+        overlap(volume, called, &mut Vec::new(), files(source, ""), out);
     };
     let (map, secret) = (volume.get("configMap"), volume.get("secret"));
     of(&map, &format!("ConfigMap {:?}", map.get("name").text()), out);
@@ -33,9 +33,8 @@ pub(super) fn of_volume(volume: &At<'_>, out: &mut Vec<String>) {
             out.push(format!("volume {:?} (Projected) has no sources provided", volume.get("name").text()));
             continue;
         }
-        all.extend(projected(&source));
+        overlap(volume, "Projected", &mut all, projected(&source), out);
     }
-    overlap(volume, "Projected", &all, out);
 }
 
 fn files(source: &At<'_>, called: &str) -> Vec<File> {
@@ -75,12 +74,13 @@ fn projected(source: &At<'_>) -> Vec<File> {
     }
 }
 
-fn overlap(volume: &At<'_>, called: &str, files: &[File], out: &mut Vec<String>) {
+/// Adds files to those of the volume that were looked at, which each is compared with.
+fn overlap(volume: &At<'_>, called: &str, known: &mut Vec<File>, files: Vec<File>, out: &mut Vec<String>) {
     let within = |inner: &str, outer: &str| {
         inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    for (index, file) in files.iter().enumerate().filter(|(_, file)| !file.path.is_empty()) {
-        for other in files[..index].iter().filter(|other| !other.path.is_empty()) {
+    for file in files.into_iter().filter(|file| !file.path.is_empty()) {
+        for other in known.iter() {
             if within(&file.path, &other.path) || within(&other.path, &file.path) {
                 out.push(format!(
                     "volume {:?} ({called}): overlapping paths: {file} with {other}",
@@ -88,5 +88,6 @@ fn overlap(volume: &At<'_>, called: &str, files: &[File], out: &mut Vec<String>)
                 ));
             }
         }
+        known.push(file);
     }
 }
