@@ -587,6 +587,8 @@ pub struct CustomParts {
 #[cfg(test)]
 mod tests {
 
+    use serde_json::json;
+
     use crate::Kinds;
 
     /// `Selector *metav1.LabelSelector` has no `omitempty` in `k8s.io/api/apps/v1`: a webhook that replaces it finds it.

@@ -38,7 +38,8 @@ pub(crate) enum Payload {
 }
 
 /// A request. In paths, queries and bodies `@run@` is the name of the run, `@ns@` its namespace, `@rv@` and `@uid@` what the
-/// server last said of the object at `place`, `@uid.b@` the uid of the one that is named `b`, `@list@` the revision of the last list, `@continue@` its token.
+/// server last said of the object at `place`, `@uid.b@` the uid of the one that is named `b`, `@list@` the revision of the last list that
+/// named none, `@continue@` the token of the last list.
 #[derive(Clone, Debug)]
 pub(crate) struct Ask {
     /// What it does, for coverage and for folding: `patch/apply`, `get/table`.

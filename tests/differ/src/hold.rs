@@ -241,7 +241,10 @@ impl Heard {
         let read = serde_json::from_slice::<Value>(&answer.body).ok();
         let Some(body) = read.or_else(|| proto::read(&answer.body)) else { return };
         if body["kind"].as_str().is_some_and(|kind| kind.ends_with("List")) {
-            body["metadata"]["resourceVersion"].as_str().unwrap_or_default().clone_into(&mut self.list);
+            // One that names a revision may come from a watch cache, which tells the last change that it has heard of.
+            if !ask.query.iter().any(|(key, _)| key == "resourceVersion") {
+                body["metadata"]["resourceVersion"].as_str().unwrap_or_default().clone_into(&mut self.list);
+            }
             body["metadata"]["continue"].as_str().unwrap_or_default().clone_into(&mut self.token);
             return;
         }
