@@ -15,9 +15,18 @@ use super::text;
 /// At most so many.
 const MOST: usize = 8;
 
-/// What is wrong with `selectableFields`.
-pub(super) fn validate(selectable: &Value, schema: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    let root = structural::node(schema);
+/// What is wrong with `selectableFields`, which are fields of a schema; or what it means that there is none, where some are named.
+pub(super) fn validate(
+    selectable: &Value,
+    schema: Result<&Value, &str>,
+    path: &Path<'_>,
+    errors: &mut Vec<FieldError>,
+) {
+    let root = match schema {
+        Ok(schema) => structural::node(schema),
+        Err(_) if selectable.as_array().is_none_or(Vec::is_empty) => return,
+        Err(why) => return errors.push(FieldError::invalid(path.to_string(), "", why)),
+    };
     let mut seen = BTreeSet::new();
     for (index, one) in selectable.as_array().into_iter().flatten().enumerate() {
         let at = path.index(index);

@@ -155,12 +155,10 @@ fn each_version(spec: &Value, old: Option<&Value>, common: &Common<'_>, errors: 
             columns(version.get("additionalPrinterColumns"), &path.child("additionalPrinterColumns"), errors);
         }
         if let (None, Some(fields)) = (common.selectable, part(version, "selectableFields")) {
-            selectable::validate(
-                fields,
-                &version["schema"]["openAPIV3Schema"],
-                &path.child("selectableFields"),
-                errors,
-            );
+            // A schema that all versions have is none of their own in Kubernetes' internal type.
+            let schema = version["schema"].get("openAPIV3Schema").filter(|_| common.schema.is_none());
+            let none = "may only be set when `version.schema.openAPIV3Schema` is not included";
+            selectable::validate(fields, schema.ok_or(none), &path.child("selectableFields"), errors);
         }
     }
 }
@@ -187,9 +185,9 @@ fn common_parts(spec: &Value, old: Option<&Value>, common: &Common<'_>, errors: 
     }
     columns(common.columns, &path.child("additionalPrinterColumns"), errors);
     if let Some(fields) = common.selectable {
-        for schema in list(spec, "versions").map(|version| &version["schema"]["openAPIV3Schema"]).take(1) {
-            selectable::validate(fields, schema, &path.child("selectableFields"), errors);
-        }
+        let schema = common.schema.map(|schema| &schema["openAPIV3Schema"]);
+        let none = "may only be set when validations.schema is included";
+        selectable::validate(fields, schema.ok_or(none), &path.child("selectableFields"), errors);
     }
 }
 

@@ -468,6 +468,40 @@ fn subresources_columns_and_selectable_fields_name_paths() {
     assert!(select(".spec.more")[0].contains("must point to a field of type string, boolean or integer"));
 }
 
+/// kube-apiserver v1.36.3: what all versions have is a part of the definition in its internal type, and of none of the versions.
+#[test]
+fn selectable_fields_and_schemas_are_of_all_versions_or_of_each() {
+    let of = |versions: [(&[&str], Option<&str>); 2]| {
+        let mut definition = plain();
+        let version = |(index, (properties, selected)): (usize, (&[&str], Option<&str>))| {
+            let named = |name: &&str| ((*name).to_owned(), json!({"type": "string"}));
+            let spec =
+                json!({"type": "object", "properties": properties.iter().map(named).collect::<Value>()});
+            let schema = json!({"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}});
+            let mut version = json!({"name": format!("v{}", index + 1), "served": true, "storage": index == 0, "schema": schema});
+            if let Some(path) = selected {
+                version["selectableFields"] = json!([{"jsonPath": path}]);
+            }
+            version
+        };
+        definition["spec"]["versions"] = versions.into_iter().enumerate().map(version).collect();
+        complaints(definition, None)
+    };
+    let (both, one): (&[&str], &[&str]) = (&["a", "b"], &["a"]);
+    assert_eq!(of([(both, Some(".spec.a")), (both, Some(".spec.a"))]), Vec::<String>::new());
+    assert_eq!(of([(both, Some(".spec.b")), (one, Some(".spec.a"))]), Vec::<String>::new());
+    assert_eq!(
+        of([(both, Some(".spec.a")), (both, None)]),
+        [
+            "spec.versions[0].selectableFields: Invalid value: \"\": may only be set when `version.schema.openAPIV3Schema` is not included"
+        ]
+    );
+    assert_eq!(
+        of([(both, Some(".spec.a")), (one, Some(".spec.a"))]),
+        ["spec.selectableFields: Invalid value: \"\": may only be set when validations.schema is included"]
+    );
+}
+
 #[test]
 fn with_status_on_the_root_says_little() {
     let mut definition = definition(&json!({"type": "object", "anyOf": [{"required": ["spec"]}]}));
