@@ -33,7 +33,7 @@ static TIME: LazyLock<Regex> =
 static ADDRESS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\b10\.\d+\.\d+\.\d+\b"));
 static REVISION: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r#"(resourceVersion[\\"': ]*)\d+|(Too large resource version: |current: |in object meta: |(?:precondition|record) \()\d+"#,
+        r#"(resourceVersion[\\"': ]*)\d+|(Too large resource version: |current: |in (?:object meta|precondition): |(?:precondition|record) \()\d+"#,
     )
 });
 /// What a watch asked for, and what there was.

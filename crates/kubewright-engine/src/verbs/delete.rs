@@ -426,7 +426,7 @@ fn answer(call: Call<'_>, next: &Value, bytes: Bytes, goes: bool) -> WriteResult
     if !goes || call.kind.behaviour.deletion_answers_object {
         return WriteResult::Object(bytes);
     }
-    let mut details = json!({"name": call.name, "kind": call.kind.plural, "uid": object::uid(next)});
+    let mut details = json!({"name": object::name(next), "kind": call.kind.plural, "uid": object::uid(next)});
     if !call.kind.group.is_empty() {
         details["group"] = call.kind.group.clone().into();
     }
