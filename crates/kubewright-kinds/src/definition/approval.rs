@@ -30,9 +30,11 @@ impl Approval {
         let protected = |domain: &str| {
             group.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
         };
-        if !protected("k8s.io") && !protected("kubernetes.io") {
-            return None;
-        }
+        (protected("k8s.io") || protected("kubernetes.io")).then(|| Self::said(definition))
+    }
+
+    /// What the annotation of a definition says, whatever its group.
+    fn said(definition: &Value) -> Self {
         let annotation = fields(&definition["metadata"], "annotations")
             .find(|(name, _)| *name == ANNOTATION)
             .and_then(|(_, value)| value.as_str())
@@ -43,12 +45,12 @@ impl Approval {
                 && !scheme.is_empty()
                 && !rest.trim_start_matches('/').is_empty()
         });
-        Some(match () {
+        match () {
             () if annotation.is_empty() => Self::Missing,
             () if annotation.starts_with("unapproved") => Self::Bypassed(annotation),
             () if is_url => Self::Approved(annotation),
             () => Self::Invalid(annotation),
-        })
+        }
     }
 
     /// It in words.
@@ -67,26 +69,18 @@ impl Approval {
 
 /// What is wrong with the approval of a definition, unless that is as it was.
 pub(super) fn validate(definition: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
-    let problem = |definition: &Value| {
-        let approval = Approval::of(definition)?;
-        match &approval {
-            Approval::Missing => Some((Problem::Required, approval.message())),
-            Approval::Invalid(annotation) => {
-                Some((Problem::Invalid(annotation.clone().into()), approval.message()))
-            }
-            Approval::Approved(_) | Approval::Bypassed(_) => None,
-        }
-    };
-    let kind = |problem: &Option<(Problem, String)>| {
-        problem.as_ref().map(|(problem, _)| std::mem::discriminant(problem))
-    };
-    let now = problem(definition);
-    if old.is_some_and(|old| kind(&problem(old)) == kind(&now)) {
+    let Some(approval) = Approval::of(definition) else { return };
+    let state = std::mem::discriminant(&approval);
+    if old.is_some_and(|old| std::mem::discriminant(&Approval::said(old)) == state) {
         return;
     }
-    if let Some((problem, detail)) = now {
-        errors.push(FieldError { field: format!("metadata.annotations[{ANNOTATION}]"), problem, detail });
-    }
+    let detail = approval.message();
+    let problem = match approval {
+        Approval::Missing => Problem::Required,
+        Approval::Invalid(annotation) => Problem::Invalid(annotation.into()),
+        Approval::Approved(_) | Approval::Bypassed(_) => return,
+    };
+    errors.push(FieldError { field: format!("metadata.annotations[{ANNOTATION}]"), problem, detail });
 }
 
 /// The condition that tells of the approval; none where a definition needs none.
@@ -134,5 +128,19 @@ mod tests {
         );
         assert_eq!(told("k8s.io", Some("yes")).map(|(_, reason, _)| reason), Some("InvalidAnnotation"));
         assert_eq!(told("kubernetes.io", None).map(|(_, reason, _)| reason), Some("MissingAnnotation"));
+    }
+
+    #[test]
+    fn an_approval_that_is_as_it_was_is_not_asked_for_again() {
+        let definition = |group: &str, annotation: Option<&str>| json!({"metadata": {"annotations": {ANNOTATION: annotation}}, "spec": {"group": group}});
+        let count = |definition: &Value, old: Option<&Value>| {
+            let mut errors = Vec::new();
+            validate(definition, old, &mut errors);
+            errors.len()
+        };
+        let (none, elsewhere) = (definition("a.k8s.io", None), definition("example.com", None));
+        assert_eq!(count(&none, None), 1);
+        assert_eq!(count(&none, Some(&elsewhere)), 0, "whatever its group was");
+        assert_eq!(count(&none, Some(&definition("a.k8s.io", Some("https://example.com/1")))), 1);
     }
 }

@@ -48,10 +48,11 @@ fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flatten()
 }
 
-/// Whether a value says as much as none. What `items` names is a struct, which may hold a list without entries.
+/// Whether a value says as much as none. What `items` names is a struct, which may hold a list without entries, and an example may be
+/// one.
 fn is_nothing(key: &str, value: &Value) -> bool {
     match value {
-        Value::Array(items) => items.is_empty() && key != "items",
+        Value::Array(items) => items.is_empty() && !["default", "example", "items"].contains(&key),
         Value::Object(members) => members.is_empty() && MAPS.contains(&key),
         _ => false,
     }
@@ -73,6 +74,7 @@ mod tests {
         assert!(are_same(json!({"required": [], "properties": {}, "title": null}), json!({})));
         assert!(!are_same(json!({"externalDocs": {}}), json!({})));
         assert!(!are_same(json!({"default": {}}), json!({})));
+        assert!(!are_same(json!({"example": []}), json!({})));
         assert!(!are_same(json!({"allOf": [{"type": "string"}]}), json!({"allOf": [{}]})));
     }
 
