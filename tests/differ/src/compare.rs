@@ -24,6 +24,8 @@ pub(crate) struct Difference {
 pub(crate) struct Tokens {
     uids: BTreeMap<String, usize>,
     revisions: BTreeMap<String, usize>,
+    /// Whether which of a template's volumes it is does not count: kube-apiserver makes those of a StatefulSet's claims of a map.
+    any_volume: bool,
 }
 
 static UID: LazyLock<Regex> =
@@ -36,6 +38,7 @@ static REVISION: LazyLock<Regex> = LazyLock::new(|| {
         r#"(resourceVersion[\\"': ]*)\d+|(Too large resource version: |current: |in (?:object meta|precondition): |(?:precondition|record) \()\d+"#,
     )
 });
+static VOLUME: LazyLock<Regex> = LazyLock::new(|| pattern(r"\bvolumes\[\d+\]"));
 /// What a watch asked for, and what there was.
 static TOO_OLD: LazyLock<Regex> = LazyLock::new(|| pattern(r"too old resource version: \d+( \(\d+\))?"));
 static GENERATED: LazyLock<Regex> = LazyLock::new(|| pattern(r"\bgen-[a-z0-9]{5}\b"));
@@ -89,7 +92,8 @@ impl Tokens {
         let text = STRUCTS.replace_all(&text, "<difference>");
         let text = SUFFIX.replace_all(&text, "kube-api-access-<x>");
         let text = SELF_TYPE.replace_all(&text, "<self>");
-        GO_ADDRESS.replace_all(&text, "<pointer>").into_owned()
+        let text = GO_ADDRESS.replace_all(&text, "<pointer>");
+        if self.any_volume { VOLUME.replace_all(&text, "volumes[#]").into_owned() } else { text.into_owned() }
     }
 
     fn value(&mut self, key: &str, value: Ordered, list: bool) -> Ordered {
@@ -141,6 +145,9 @@ pub(crate) fn compare(
     stream: bool,
 ) -> Vec<Difference> {
     let mut found = Vec::new();
+    for tokens in [&mut *theirs, &mut *own] {
+        tokens.any_volume = reference.sent.path.contains("/statefulsets");
+    }
     if reference.status != ours.status {
         found.push(difference(
             "status",
@@ -471,6 +478,14 @@ mod tests {
         };
         assert_eq!(version("PodList", 1), version("PodList", 2));
         assert_ne!(version("Pod", 1), version("Pod", 2));
+    }
+
+    #[test]
+    fn the_volumes_of_a_sets_claims_come_in_any_order() {
+        let mut tokens = Tokens { any_volume: true, ..Tokens::default() };
+        let mut told =
+            |index: u8| tokens.text(&format!("spec.template.spec.volumes[{index}].name: Required value"));
+        assert_eq!(told(0), told(1));
     }
 
     #[test]
