@@ -75,6 +75,44 @@ fn query<'a>(args: &[Value<'a>]) -> Outcome<'a> {
 }
 
 impl Url {
+    /// Reads an absolute or relative URL (`net/url`, `Parse`).
+    ///
+    /// # Errors
+    /// Why it is none, as Go prints it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        parse_reference(text)
+    }
+
+    /// Its scheme, in small letters; empty where it has none.
+    #[must_use]
+    pub fn scheme(&self) -> &str {
+        &self.scheme
+    }
+
+    /// Who stands before the host, and maybe a password.
+    #[must_use]
+    pub fn user(&self) -> Option<&str> {
+        self.user.as_deref()
+    }
+
+    /// Its host, with a port where it has one; empty where it has none.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// What stands behind `?`; empty where there is nothing.
+    #[must_use]
+    pub fn query(&self) -> &str {
+        self.query.as_deref().unwrap_or_default()
+    }
+
+    /// What stands behind `#`, escaped; empty where there is nothing.
+    #[must_use]
+    pub fn fragment(&self) -> &str {
+        &self.fragment
+    }
+
     fn host_and_port(&self) -> (&str, &str) {
         let (host, port) = match self.host.rfind(':') {
             Some(colon) if is_port(&self.host[colon..]) => (&self.host[..colon], &self.host[colon + 1..]),

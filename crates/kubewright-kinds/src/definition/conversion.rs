@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::path::Path;
 use super::{flag, list, one_of, part, text, texts};
+use crate::rules::admission::webhook_url;
 
 /// What is wrong with `spec.conversion`; `old` is the definition that it replaces.
 pub(super) fn validate(spec: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
@@ -49,7 +50,9 @@ pub(super) fn validate(spec: &Value, old: Option<&Value>, errors: &mut Vec<Field
 
 fn client_config(client: &Value, bad_bundle: bool, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     match (part(client, "url").and_then(Value::as_str), part(client, "service")) {
-        (Some(address), None) => url(address, &path.child("url"), errors),
+        (Some(address), None) => {
+            errors.extend(webhook_url::errors(&path.child("url").to_string(), address));
+        }
         (None, Some(one)) => service(one, &path.child("service"), errors),
         _ => errors.push(FieldError::required(*path, "exactly one of url or service is required")),
     }
@@ -73,32 +76,6 @@ fn may_have_a_bad_bundle(old: Option<&Value>) -> bool {
 fn is_bundle(text: &str) -> bool {
     let Ok(bytes) = STANDARD.decode(text) else { return false };
     pem::parse_many(bytes).is_ok_and(|blocks| blocks.iter().any(|block| block.tag() == "CERTIFICATE"))
-}
-
-fn url(address: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    const FORM: &str = "; desired format: https://host[/path]";
-    let (rest, fragment) = address.split_once('#').unwrap_or((address, ""));
-    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-    let (scheme, rest) = rest.split_once("://").unwrap_or(("", rest));
-    let authority = if scheme.is_empty() { "" } else { rest.split('/').next().unwrap_or_default() };
-    let (user, host) =
-        authority.rsplit_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
-    if scheme != "https" {
-        let detail = format!("'https' is the only allowed URL scheme{FORM}");
-        errors.push(FieldError::invalid(*path, scheme, detail));
-    }
-    if host.is_empty() {
-        errors.push(FieldError::invalid(*path, host, format!("host must be specified{FORM}")));
-    }
-    if let Some(user) = user {
-        errors.push(FieldError::invalid(*path, user, "user information is not permitted in the URL"));
-    }
-    if !fragment.is_empty() {
-        errors.push(FieldError::invalid(*path, fragment, "fragments are not permitted in the URL"));
-    }
-    if !query.is_empty() {
-        errors.push(FieldError::invalid(*path, query, "query parameters are not permitted in the URL"));
-    }
 }
 
 fn service(service: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::{Again, Finalizers, Generation, Rules, fill, text};
-use super::{matching, reserved};
+use super::{matching, reserved, webhook_url};
 
 const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 
@@ -106,7 +106,7 @@ fn check_hook(hook: &At<'_>, mutating: bool, errors: &mut Errors) {
     let client = hook.get("clientConfig");
     let (url, service) = (client.get("url"), client.get("service"));
     match (url.is_set(), service.is_set()) {
-        (true, false) => check_url(&url, errors),
+        (true, false) => errors.extend(webhook_url::errors(&url.path, url.text())),
         (false, true) => check_service(&service, errors),
         _ => errors.required(&client, "exactly one of url or service is required"),
     }
@@ -139,30 +139,6 @@ fn check_versions(versions: &At<'_>, errors: &mut Errors) {
     }
     if !seen.iter().any(|version| VERSIONS.contains(version)) {
         errors.invalid(versions, "must include at least one of v1, v1beta1");
-    }
-}
-
-/// An address of a webhook outside of the cluster (`apiserver/pkg/util/webhook.ValidateWebhookURL`).
-fn check_url(url: &At<'_>, errors: &mut Errors) {
-    const FORM: &str = "; desired format: https://host[/path]";
-    let (scheme, rest) = url.text().split_once("://").unwrap_or(("", url.text()));
-    let (rest, fragment) = rest.split_once('#').unwrap_or((rest, ""));
-    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-    let authority = if scheme.is_empty() { "" } else { rest.split('/').next().unwrap_or_default() };
-    let (user, host) = authority.split_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
-    if scheme != "https" {
-        errors.invalid_as(url, scheme, format!("'https' is the only allowed URL scheme{FORM}"));
-    }
-    if host.is_empty() {
-        errors.invalid_as(url, host, format!("host must be specified{FORM}"));
-    }
-    let unwanted = [
-        (user.unwrap_or_default(), "user information is not permitted in the URL"),
-        (fragment, "fragments are not permitted in the URL"),
-        (query, "query parameters are not permitted in the URL"),
-    ];
-    for (part, detail) in unwanted.into_iter().filter(|(part, _)| !part.is_empty()) {
-        errors.invalid_as(url, part, detail);
     }
 }
 
