@@ -2,6 +2,7 @@
 //!
 //! Go reads `[]` as a slice that is not nil. Defaults, rules and owners of fields see that it was given; what is encoded has it only
 //! where its field has no `omitempty`, and protobuf not even there. So an object that was sent is not the object that is read back.
+//! Nor is it of times with parts of a second, where rules compare them: they are written without.
 
 use std::borrow::Cow;
 
@@ -9,7 +10,7 @@ use kubewright_meta::cost;
 use serde_json::Value;
 
 use super::node::{Additional, Coding, Node};
-use super::quantities;
+use super::{quantities, scalar};
 
 /// What becomes of lists and maps without entries when an object of a built-in type is decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +66,7 @@ impl Encoding {
                     items.iter_mut().for_each(|value| self.leave_out(item, value));
                 }
             }
+            Value::String(time) if node.coding == Coding::Time => scalar::cut(time),
             _ => {}
         }
     }
@@ -101,6 +103,7 @@ impl Encoding {
             Value::Array(items) => {
                 self.items(node).is_some_and(|item| items.iter().any(|value| self.leaves_out(item, value)))
             }
+            Value::String(time) => node.coding == Coding::Time && time.contains('.'),
             _ => false,
         }
     }

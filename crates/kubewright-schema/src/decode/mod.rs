@@ -122,6 +122,7 @@ impl Decoder {
                 )),
             },
             Coding::IntOrString => self.integer(Some("int32"), value),
+            Coding::Time if self.keeps_parts_of_seconds() => self.time(Precision::Exact, value),
             Coding::Time => self.time(Precision::Seconds, value),
             Coding::MicroTime => self.time(Precision::Micros, value),
             Coding::SchemaOr(other) if self.reading.converts => {
@@ -344,6 +345,11 @@ impl Decoder {
             Value::Number(_) => Ok(()),
             _ => Err(self.mismatch(value, go_type)),
         }
+    }
+
+    /// Whether times stay as they were sent until they are written: rules compare these.
+    fn keeps_parts_of_seconds(&self) -> bool {
+        (self.reading.converts || self.reading.keeps_listed_quantities) && self.owner == "JobStatus"
     }
 
     fn time(&self, precision: Precision, value: &mut Value) -> Result<(), String> {

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::super::Schema;
+use super::super::{Encoding, Schema};
 
 const DEFINITION: &str = "apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition";
 
@@ -144,6 +144,20 @@ fn quantities_are_text_or_numbers_and_become_canonical() {
         "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
     );
     assert_eq!(error("api.core.v1.Pod", pod(json!(true))), why);
+}
+
+#[test]
+fn parts_of_a_second_stay_until_they_are_written_where_rules_compare_times() {
+    let status = |time: &str| json!({"metadata": {}, "spec": {}, "status": {"startTime": time}});
+    let schema = Schema::built_in("io.k8s.api.batch.v1.Job");
+    let mut sent = status("2026-01-01T02:00:00.1200+02:00");
+    schema.decode_as_sent(&mut sent).expect("a job");
+    assert_eq!(sent["status"]["startTime"], "2026-01-01T00:00:00.12Z");
+    for encoding in [Encoding::Json, Encoding::Protobuf, Encoding::Owned] {
+        assert_eq!(schema.written(&sent, encoding)["status"]["startTime"], "2026-01-01T00:00:00Z");
+    }
+    schema.decode(&mut sent).expect("a job");
+    assert_eq!(sent["status"]["startTime"], "2026-01-01T00:00:00Z");
 }
 
 #[test]

@@ -6,4 +6,4 @@ mod time;
 pub(crate) use binary::canonical as base64;
 pub(crate) use binary::encoded as base64_of;
 pub use time::seconds;
-pub(crate) use time::{Precision, canonical as time};
+pub(crate) use time::{Precision, canonical as time, cut};

@@ -8,6 +8,8 @@ use jiff::civil::Date;
 pub(crate) enum Precision {
     /// `metav1.Time`.
     Seconds,
+    /// `metav1.Time` as it is in memory: with all parts of a second that it was sent with.
+    Exact,
     /// `metav1.MicroTime`: exactly six decimals are read and written.
     Micros,
 }
@@ -15,7 +17,7 @@ pub(crate) enum Precision {
 impl Precision {
     fn layout(self) -> &'static str {
         match self {
-            Self::Seconds => "2006-01-02T15:04:05Z07:00",
+            Self::Seconds | Self::Exact => "2006-01-02T15:04:05Z07:00",
             Self::Micros => "2006-01-02T15:04:05.000000Z07:00",
         }
     }
@@ -38,6 +40,7 @@ pub(crate) fn canonical(text: &str, precision: Precision) -> Result<String, Stri
     })?;
     Ok(match precision {
         Precision::Seconds => time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        Precision::Exact => time.strftime("%Y-%m-%dT%H:%M:%S%.fZ").to_string(),
         Precision::Micros => time.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string(),
     })
 }
@@ -48,6 +51,14 @@ pub(crate) fn canonical(text: &str, precision: Precision) -> Result<String, Stri
 /// As there.
 pub fn seconds(text: &str) -> Result<String, String> {
     canonical(text, Precision::Seconds)
+}
+
+/// Leaves out parts of a second, which are not written.
+pub(crate) fn cut(time: &mut String) {
+    if let Some(point) = time.find('.') {
+        time.truncate(point);
+        time.push('Z');
+    }
 }
 
 enum Mistake<'a> {

@@ -109,6 +109,11 @@ fn check_numbers(job: &Job<'_>, errors: &mut Errors) {
     }
 }
 
+/// A time as it is written: rules see the parts of a second that it was sent with.
+fn written(time: &At<'_>) -> Value {
+    kubewright_schema::time(time.text()).map_or(Value::Null, Value::from)
+}
+
 /// A job ends well or badly, not both; first it is decided, then its pods end, then it has ended.
 fn check_end(change: &Change<'_>, errors: &mut Errors) {
     let (job, completed) = (&change.new, change.new.status.get("completionTime"));
@@ -122,7 +127,8 @@ fn check_end(change: &Change<'_>, errors: &mut Errors) {
         job.contradiction(errors, "cannot set Complete=True and FailureTarget=true conditions");
     }
     if time_changes && completed.is_set() && !job.is("Complete") {
-        errors.invalid(&completed, "cannot set completionTime when there is no Complete=True condition");
+        let detail = "cannot set completionTime when there is no Complete=True condition";
+        errors.invalid_as(&completed, written(&completed), detail);
     }
     if time_changes && !completed.is_set() && job.is("Complete") {
         errors.required(&completed, "completionTime is required for Complete jobs");
@@ -131,7 +137,7 @@ fn check_end(change: &Change<'_>, errors: &mut Errors) {
         let start = job.status.get("startTime");
         let time = |at: &At<'_>| at.text().parse::<Timestamp>().ok();
         if time(&start).zip(time(&completed)).is_some_and(|(start, completed)| completed < start) {
-            errors.invalid(&completed, "must be equal to or after `startTime`");
+            errors.invalid_as(&completed, written(&completed), "must be equal to or after `startTime`");
         }
     }
     let failed_changes = change.of_condition("Failed") || change.of("failedIndexes");
@@ -261,13 +267,13 @@ fn check_steps(change: &Change<'_>, errors: &mut Errors) {
     }
     let (completed, before) = (new.status.get("completionTime"), old.status.get("completionTime"));
     if completed.is_set() && before.is_set() && !completed.same(&before) {
-        errors.invalid(&completed, IMMUTABLE);
+        errors.invalid_as(&completed, written(&completed), IMMUTABLE);
     }
     let (start, before) = (new.status.get("startTime"), old.status.get("startTime"));
     let resumes = old.is("Suspended") && new.has("Suspended", "False");
     let suspended = new.spec.get("suspend").is_true();
     if before.is_set() && !start.same(&before) && !resumes && !suspended {
-        errors.invalid(&start, "field is immutable for unsuspended job once set");
+        errors.invalid_as(&start, written(&start), "field is immutable for unsuspended job once set");
     }
     let (met, was_met) = (new.is("SuccessCriteriaMet"), old.is("SuccessCriteriaMet"));
     if was_met && !met {
@@ -410,6 +416,18 @@ mod tests {
                 "status.startTime: field is immutable for unsuspended job once set",
                 "status.conditions: cannot disable the SuccessCriteriaMet=True condition",
             ]
+        );
+    }
+
+    #[test]
+    fn parts_of_a_second_count_and_are_not_shown() {
+        let found = said(
+            &json!({}),
+            &json!({"startTime": "2024-01-01T00:00:00.5Z", "completionTime": "2024-01-01T00:00:00.25Z"}),
+        );
+        assert!(
+            found.contains(&"status.completionTime: must be equal to or after `startTime`".to_owned()),
+            "{found:?}"
         );
     }
 
