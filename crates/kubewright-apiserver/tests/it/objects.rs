@@ -185,6 +185,14 @@ async fn a_job_has_the_labels_of_the_template_that_its_status_is_written_with() 
     api.post(JOBS, job(json!({}))).await.expect(201);
     let written = api.put(&format!("{JOBS}/a/status"), job(json!({"x": "y"}))).await.expect(200);
     assert_eq!(written["metadata"]["labels"], json!({"x": "y"}));
+    let mut bare = job(json!({}));
+    bare["spec"]["template"]["metadata"] = json!({});
+    let bare = api.put(&format!("{JOBS}/a/status"), bare).await.expect(200);
+    assert_eq!(
+        bare["metadata"]["labels"], bare["spec"]["template"]["metadata"]["labels"],
+        "whenever it is read"
+    );
+    assert_ne!(bare["metadata"]["resourceVersion"], written["metadata"]["resourceVersion"]);
 }
 
 #[tokio::test(start_paused = true)]

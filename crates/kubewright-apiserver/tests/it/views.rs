@@ -282,9 +282,10 @@ async fn a_conversion_of_before_is_not_shown_when_the_definition_has_changed() {
 #[tokio::test(start_paused = true)]
 async fn selectors_see_the_fields_and_defaults_that_the_definition_has_today() {
     let api = Api::start().await;
-    let properties = |color: Value| json!({"color": color, "size": {"type": "integer"}});
+    let properties =
+        |color: Value| json!({"color": color, "size": {"type": "integer"}, "more": {"type": "string"}});
     let v1 = ("v1", properties(json!({"type": "string", "default": "red"})), &[".color"][..]);
-    let v2 = ("v2", properties(json!({"type": "string"})), &[".color"][..]);
+    let v2 = ("v2", properties(json!({"type": "string"})), &[".color", ".more"][..]);
     api.post(DEFINITIONS, definition(&[v1, v2], false)).await.expect(201);
     api.post(V1, end("v1", "old", json!({"size": 1, "color": "blue"}))).await.expect(201);
     api.post(V2, end("v2", "new", json!({"size": 2}))).await.expect(201);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::StatusCode;
-use kubewright_kinds::{Summary, encode, unreadable};
+use kubewright_kinds::{Kind, Summary, encode, unreadable};
 use kubewright_meta::rules::at;
 use kubewright_meta::{ApiError, FieldError, object};
 use kubewright_schema::patch::{Change, Configuration};
@@ -173,11 +173,20 @@ async fn try_swap(
         admission::validate(&review, shown.as_ref().unwrap_or(&next), warnings).await?;
     }
     call.kind.schema().leave_out(&mut next, call.kind.encoding());
-    let leaves_unread = unread.is_left_by(call.kind, part);
+    let lacks_defaults = complete_as_read(call.kind, &mut next);
+    let leaves_unread = unread.is_left_by(call.kind, part) || lacks_defaults;
     // What a status says in an older version is more once it is stored, though it reads the same.
     let may_add = part == Part::Status && call.kind.custom.is_none() && !call.kind.is_storage();
     let found = Found { part, stored: &stored, entry: &entry, current: &current, leaves_unread, may_add };
     keep(engine, epoch, call, found, next, options, conditional).await
+}
+
+/// Fills in what is not stored of an object and is there whenever it is read. Returns whether there is any.
+fn complete_as_read(kind: &Kind, object: &mut Value) -> bool {
+    let Some(complete) = kind.rules.complete else { return false };
+    let stored = object.clone();
+    complete(object);
+    *object != stored
 }
 
 /// What a write has found.
