@@ -51,7 +51,7 @@ impl Ownership {
     pub fn custom(has_status: bool) -> Self {
         Self {
             main: if has_status { named(&[&["status"]]) } else { Set::default() },
-            status: named(&[&["metadata"], &["spec"]]),
+            status: if has_status { named(&[&["metadata"], &["spec"]]) } else { Set::default() },
             ..Self::default()
         }
     }

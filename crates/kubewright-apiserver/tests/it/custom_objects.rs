@@ -246,3 +246,19 @@ async fn a_policy_about_another_version_leaves_fields_that_this_version_alone_ha
     let made = api.post(JARS, new).await.expect(201);
     assert_eq!((&made["spec"]["own"], &made["metadata"]["labels"]["a"]), (&json!(1), &json!("b")));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_status_of_another_version_takes_fields_of_the_spec_from_nobody() {
+    let api = start().await;
+    let mut new = jar("a");
+    new["spec"] = json!({"size": 1});
+    let made = api.post(JARS, new).await.expect(201);
+    let status = "/apis/example.com/v2/namespaces/default/jars/a/status";
+    let mut written = made.clone();
+    written["apiVersion"] = "example.com/v2".into();
+    written["spec"] = json!({});
+    written["status"] = json!({"size": 1});
+    let written = api.put(status, written).await.expect(200);
+    assert_eq!(written["metadata"]["managedFields"][0], made["metadata"]["managedFields"][0]);
+    assert_eq!(written["metadata"]["managedFields"][1]["subresource"], "status");
+}

@@ -158,7 +158,7 @@ impl Write<'_> {
         force: bool,
     ) -> Result<(), Failure> {
         let failed = |error: NotCompared| unexplained(error.to_string());
-        let mut differences = Differences::new(self.versions, live, next, self.ignored());
+        let mut differences = Differences::new(self.versions, live, next, self.subresource);
         if !force {
             let mut conflicts = Vec::new();
             for entry in managed.entries.iter().filter(|entry| entry.manager != *manager) {

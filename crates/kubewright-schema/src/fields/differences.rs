@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::check::check;
 use super::compare::Difference;
-use super::set::Set;
 use super::shape::Shape;
 use super::versions::Versions;
 
@@ -29,20 +28,21 @@ pub(super) struct Differences<'a> {
     versions: &'a dyn Versions,
     old: &'a Value,
     new: &'a Value,
-    ignored: Option<&'a Set>,
+    subresource: &'a str,
     found: BTreeMap<String, Option<Difference>>,
 }
 
 impl<'a> Differences<'a> {
-    /// Between two objects of the written version. Differences in `ignored` fields do not count.
+    /// Between two objects of the written version. `subresource`: what is written to, empty for the object itself. Differences in fields
+    /// that such a write leaves alone do not count.
     #[must_use]
     pub(super) fn new(
         versions: &'a dyn Versions,
         old: &'a Value,
         new: &'a Value,
-        ignored: Option<&'a Set>,
+        subresource: &'a str,
     ) -> Self {
-        Self { versions, old, new, ignored, found: BTreeMap::new() }
+        Self { versions, old, new, subresource, found: BTreeMap::new() }
     }
 
     /// In that version; `None` when there is no such version.
@@ -78,9 +78,13 @@ impl<'a> Differences<'a> {
             }
             Difference::between(Shape::of(version), &old, &new).map_err(not_compared)?
         };
-        // What the strategy of a custom resource leaves alone is said for its own version only.
-        let ignored = self.ignored.filter(|_| is_written || !version.is_custom());
-        Ok(Some(match ignored {
+        // What the strategy of a custom resource leaves alone is said for its own version only, but that of a status for each version
+        // that has one (`apiextensions-apiserver/pkg/apiserver`, `getStatusResetFields`).
+        let by = match version.is_custom() && self.subresource == "status" {
+            true => Some(version),
+            false => Some(written).filter(|_| is_written || !version.is_custom()),
+        };
+        Ok(Some(match by.and_then(|by| by.left_alone(self.subresource)) {
             Some(ignored) => difference.without(ignored),
             None => difference,
         }))

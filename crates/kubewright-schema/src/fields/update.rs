@@ -99,7 +99,7 @@ impl Write<'_> {
     /// The objects cannot be compared.
     pub(super) fn updated(&self, live: &Value, new: &Value, managed: Managed) -> Result<Managed, String> {
         let mut managed = self.reconciled(managed)?;
-        let mut differences = Differences::new(self.versions, live, new, self.ignored());
+        let mut differences = Differences::new(self.versions, live, new, self.subresource);
         take_from_all(&mut managed, &mut differences, None).map_err(|error| error.why)?;
         let version = self.versions.written().api_version();
         let changed = differences.at(&version).map_err(|error| error.why)?;
