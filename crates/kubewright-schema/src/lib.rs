@@ -213,8 +213,8 @@ impl Schema {
         }
     }
 
-    /// As [`Schema::decode`], of what a strategic merge patch or an applied configuration has made: whole numbers that are too large
-    /// are cut.
+    /// As [`Schema::decode_as_sent`], of what a strategic merge patch or an applied configuration has made: whole numbers that are too
+    /// large are cut.
     ///
     /// # Errors
     /// As there, in the words of what converts.
@@ -224,7 +224,7 @@ impl Schema {
                 &self.root,
                 object,
                 "",
-                decode::Reading { empties, converts: true, ..decode::Reading::PLAIN },
+                decode::Reading { empties, converts: true, keeps_listed_quantities: true },
             ),
             Origin::Custom { .. } => {
                 prune::object(&self.root, object).map_err(|why| fields::printed::converted(&why))

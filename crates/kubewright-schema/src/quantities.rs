@@ -84,6 +84,8 @@ mod tests {
         let mut sent = range("1.5");
         schema.decode_as_sent(&mut sent).expect("a range");
         assert_eq!(sent, range("1.5"));
+        schema.convert(&mut sent).expect("a range");
+        assert_eq!(sent, range("1.5"));
         schema.settle(&mut sent);
         assert_eq!(sent, range("1500m"));
         schema.decode(&mut sent).expect("a range");

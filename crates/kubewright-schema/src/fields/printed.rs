@@ -31,7 +31,8 @@ pub fn plain(value: &Value) -> String {
 }
 
 /// A value as Go prints it with `%#v`.
-pub(crate) fn in_go(value: &Value) -> String {
+#[must_use]
+pub fn in_go(value: &Value) -> String {
     match value {
         Value::Null => "interface {}(nil)".to_owned(),
         Value::Array(items) => {

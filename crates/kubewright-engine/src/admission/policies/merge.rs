@@ -105,7 +105,7 @@ fn check(node: &Node, value: &Value, path: &str, complaints: &mut Vec<String>) {
     };
     // As Go prints it there: in full, by its type, or plainly (`sigs.k8s.io/structured-merge-diff/v6/typed`, `validate.go`, `helpers.go`).
     let shown = match wanted {
-        "string" => format!("&value.valueUnstructured{{Value:{value}}}"),
+        "string" => format!("&value.valueUnstructured{{Value:{}}}", printed::in_go(value)),
         "map" | "list" | "boolean" => format!("&{{{}}}", printed::plain(value)),
         _ => printed::type_name(value).to_owned(),
     };
@@ -246,6 +246,8 @@ mod tests {
         let wrong = json!({"spec": {"a": 1}});
         let why = "failed to convert original object to typed object: .spec.a: expected string, got &value.valueUnstructured{Value:1}";
         assert_eq!(merge(&kind, &wrong, &labels), Err(why.to_owned()));
+        let why = r#"failed to convert original object to typed object: .spec.a: expected string, got &value.valueUnstructured{Value:map[string]interface {}{"b":[]interface {}{}}}"#;
+        assert_eq!(merge(&kind, &json!({"spec": {"a": {"b": []}}}), &labels), Err(why.to_owned()));
         let why = "failed to convert original object to typed object: .spec: expected map, got &{1.5}";
         assert_eq!(merge(&kind, &json!({"spec": 1.5}), &labels), Err(why.to_owned()));
     }
