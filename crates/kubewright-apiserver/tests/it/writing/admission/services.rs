@@ -216,6 +216,16 @@ async fn a_write_to_the_status_that_creates_gives_no_port_for_health() {
     );
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_node_port_out_of_range_that_a_status_gave_is_nobodys() {
+    let api = Api::start().await;
+    let ports = json!({"type": "NodePort", "ports": [{"port": 80, "nodePort": 80}]});
+    api.put(&format!("{}/a/status", services()), service("a", ports.clone())).await.expect(201);
+    let trial = format!("{}?dryRun=All", services());
+    api.post(&trial, service("a", ports.clone())).await.refused(409, "AlreadyExists");
+    api.post(&trial, service("b", ports)).await.expect(201);
+}
+
 /// kube-apiserver v1.36.3 keeps the policy, and its storage's decorator hides it.
 #[tokio::test(start_paused = true)]
 async fn the_internal_traffic_policy_of_an_external_name_is_shown_by_its_status_and_by_watches_alone() {
