@@ -375,3 +375,10 @@ impl Making<'_> {
         }
     }
 }
+
+/// Gives an object another name, unless its metadata is broken.
+fn rename(object: &mut Value, name: &str) {
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.insert("name".into(), name.into());
+    }
+}

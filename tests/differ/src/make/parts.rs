@@ -67,7 +67,7 @@ impl Making<'_> {
             _ => self.eviction(&place.name),
         };
         if self.rng.random_bool(0.1) {
-            body["metadata"]["name"] = json!("another");
+            super::rename(&mut body, "another");
         }
         if self.rng.random_bool(0.06) {
             body["unknownField"] = json!(1);

@@ -2,7 +2,6 @@
 
 use rand::RngExt;
 use rand::seq::IndexedRandom;
-use serde_json::json;
 
 use super::Making;
 use crate::conversation::Ask;
@@ -117,7 +116,7 @@ impl Making<'_> {
         if !self.known[at].dry && self.rng.random_bool(0.7) {
             for name in ["a1", "a2", "z9"] {
                 let mut object = self.known[at].object.clone();
-                object["metadata"]["name"] = json!(name);
+                super::rename(&mut object, name);
                 self.asks.push(Ask::new("create", "POST", &place).collection().body(object));
             }
         }
