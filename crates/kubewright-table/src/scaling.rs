@@ -91,6 +91,9 @@ pub const DISRUPTION_BUDGETS: Printer = Printer {
     },
 };
 
+/// What Go prints of a quantity that is none (`Quantity.String`).
+const NO_QUANTITY: &str = "<nil>";
+
 /// The first two metrics, each as current value and target, and how many more there are.
 fn targets(scaler: &Value) -> String {
     let (specs, statuses) = (items(scaler, "/spec/metrics"), items(scaler, "/status/currentMetrics"));
@@ -112,18 +115,18 @@ fn metric(spec: &Value, status: Option<&Value>) -> String {
     let status = status.and_then(|status| at(status, &format!("/{source}")));
     let average = at(spec, "/target/averageValue").is_some();
     let (field, unit, suffix, absent) = match (source, named, average) {
-        ("pods", ..) => ("averageValue", "", "", ""),
-        (_, true, true) => ("averageValue", "", "", ""),
+        ("pods", ..) => ("averageValue", "", "", NO_QUANTITY),
+        (_, true, true) => ("averageValue", "", "", NO_QUANTITY),
         (_, true, false) => ("averageUtilization", "%", "", "<auto>"),
-        (_, false, true) => ("averageValue", "", " (avg)", ""),
-        (_, false, false) => ("value", "", "", ""),
+        (_, false, true) => ("averageValue", "", " (avg)", NO_QUANTITY),
+        (_, false, false) => ("value", "", "", NO_QUANTITY),
     };
     let shown = |value: &Value, pointer: &str, absent: &str| match at(value, pointer) {
-        None if !absent.is_empty() => absent.to_owned(),
-        _ => format!("{}{unit}", quantity(value, pointer)),
+        None => absent.to_owned(),
+        Some(_) => format!("{}{unit}", quantity(value, pointer)),
     };
-    // An average may be missing where a status is there; a plain value is then 0.
-    let unknown = if unit.is_empty() && suffix.is_empty() { "" } else { "<unknown>" };
+    // Where a status is there, only an average or a share may be unknown.
+    let unknown = if unit.is_empty() && suffix.is_empty() { NO_QUANTITY } else { "<unknown>" };
     let current =
         status.map_or("<unknown>".to_owned(), |status| shown(status, &format!("/current/{field}"), unknown));
     let target = shown(spec, &format!("/target/{field}"), absent);
@@ -147,6 +150,11 @@ mod tests {
         let cpu =
             json!({"type": "Resource", "resource": {"name": "cpu", "target": {"averageUtilization": 80}}});
         assert_eq!(shown(json!([cpu]), Value::Null), "cpu: <unknown>/80%");
+        let object = json!({"type": "Object", "object": {"target": {"value": "5"}}});
+        assert_eq!(
+            shown(json!([object]), json!([{"object": {"current": {"averageValue": "1"}}}])),
+            "<nil>/5"
+        );
         let current =
             json!([{"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 5}}}]);
         assert_eq!(shown(json!([cpu]), current), "cpu: 5%/80%");
