@@ -49,6 +49,18 @@ async fn start() -> Api {
     api
 }
 
+/// As [`start`], with a number in spec and status that the first version alone has.
+async fn start_with_own() -> Api {
+    let api = Api::start().await;
+    let mut definition = definition("v1");
+    for part in ["spec", "status"] {
+        let properties = format!("/spec/versions/0/schema/openAPIV3Schema/properties/{part}/properties");
+        definition.pointer_mut(&properties).expect("properties")["own"] = json!({"type": "integer"});
+    }
+    api.post(DEFINITIONS, definition).await.expect(201);
+    api
+}
+
 async fn apply(api: &Api, path: &str, body: Value) -> Answer {
     let headers = [("content-type", "application/apply-patch+yaml")];
     api.send(Method::PATCH, &format!("{path}?fieldManager=me"), &headers, body.to_string()).await
@@ -234,12 +246,7 @@ async fn an_object_that_a_policy_has_made_one_of_another_kind_is_refused_where_i
 /// What only its own version has survives the change (nothing is pruned before it is stored).
 #[tokio::test(start_paused = true)]
 async fn a_policy_about_another_version_leaves_fields_that_this_version_alone_has() {
-    let api = Api::start().await;
-    let mut definition = definition("v1");
-    let own = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/own";
-    let (properties, name) = own.rsplit_once('/').expect("a path");
-    definition.pointer_mut(properties).expect("properties")[name] = json!({"type": "integer"});
-    api.post(DEFINITIONS, definition).await.expect(201);
+    let api = start_with_own().await;
     mutate(&api, json!(["v2"]), "JSONPatch{op: 'add', path: '/metadata/labels', value: {'a': 'b'}}").await;
     let mut new = jar("a");
     new["spec"] = json!({"own": 1});
@@ -261,4 +268,17 @@ async fn a_status_of_another_version_takes_fields_of_the_spec_from_nobody() {
     let written = api.put(status, written).await.expect(200);
     assert_eq!(written["metadata"]["managedFields"][0], made["metadata"]["managedFields"][0]);
     assert_eq!(written["metadata"]["managedFields"][1]["subresource"], "status");
+}
+
+/// `GuaranteedUpdate` compares what would be stored. (In a spec it is another generation.)
+#[tokio::test(start_paused = true)]
+async fn a_double_in_a_status_that_is_the_same_whole_number_is_no_write() {
+    let api = start_with_own().await;
+    api.post(JARS, jar("a")).await.expect(201);
+    let status = format!("{JARS}/a/status");
+    let patch = |own: Value| json!({"status": {"own": own}});
+    let first = api.patch(&status, "merge", patch(json!(1))).await.expect(200);
+    assert_eq!(api.patch(&status, "merge", patch(json!(1.0))).await.expect(200), first);
+    let next = api.patch(&status, "merge", patch(json!(2.0))).await.expect(200);
+    assert_ne!(next["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"]);
 }
