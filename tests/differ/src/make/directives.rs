@@ -75,6 +75,8 @@ impl Making<'_> {
             &["name", "containerPort", "port", "ip", "mountPath", "devicePath", "type", "uid", "topologyKey"];
         let merge_key =
             items.first().and_then(|item| KEYS.iter().find(|key| item.get(**key).is_some())).copied();
+        // A broken object may have another value among its items.
+        let merge_key = merge_key.filter(|_| items.iter().all(Value::is_object));
         let Some(merge_key) = merge_key else { return self.of_plain_list(key, items) };
         let named = |item: &Value| json!({merge_key: item[merge_key]});
         let last = items.last().cloned().unwrap_or_default();
