@@ -10,14 +10,14 @@ use kubewright_meta::cost;
 use serde_json::Value;
 
 use super::node::{Additional, Coding, Node};
-use super::{quantities, scalar};
+use super::{as_sent, scalar};
 
 /// What becomes of lists and maps without entries when an object of a built-in type is decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Empties {
     /// They are as good as absent.
     Dropped,
-    /// Lists stay, and maps in lists that are one value.
+    /// Lists stay, and, until an object is settled, maps in lists that are one value.
     Lists,
     /// All stay.
     All,
@@ -110,7 +110,7 @@ impl Encoding {
 
     /// What the items of a list are, where anything is left out of them.
     fn items(self, list: &Node) -> Option<&Node> {
-        let enters = self != Self::Owned || !quantities::is_one_value(list);
+        let enters = self != Self::Owned || !as_sent::is_one_value(list);
         list.items.as_deref().filter(|_| enters)
     }
 }

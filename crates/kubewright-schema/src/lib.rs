@@ -7,6 +7,7 @@
 //! [validation](Schema::value_errors), patches and server-side apply. Descriptions are not part of the tree: OpenAPI documents
 //! are made on demand from where the schema came from.
 
+mod as_sent;
 mod built_in;
 mod decode;
 mod default;
@@ -21,7 +22,6 @@ mod openapi;
 pub mod patch;
 pub mod pattern;
 pub mod prune;
-mod quantities;
 pub mod rules;
 mod scalar;
 pub mod structural;
@@ -58,8 +58,8 @@ pub struct Schema {
     /// Compiled at first use.
     rules: Arc<OnceLock<Option<Rules>>>,
     asks_much: Arc<OnceLock<bool>>,
-    /// Whether lists that are one value have quantities in them, as far as somebody has asked.
-    has_listed_quantities: Arc<OnceLock<bool>>,
+    /// Whether lists that are one value may have quantities or maps in them, as far as somebody has asked.
+    has_unsettled: Arc<OnceLock<bool>>,
 }
 
 /// A write that a schema is asked about.
@@ -110,7 +110,7 @@ impl Schema {
             origin: Origin::BuiltIn { version, name, empties: Empties::Lists },
             rules: Arc::default(),
             asks_much: Arc::default(),
-            has_listed_quantities: Arc::default(),
+            has_unsettled: Arc::default(),
         }
     }
 
@@ -135,7 +135,7 @@ impl Schema {
             origin: Origin::Custom { source, fingerprint: hasher.finish() },
             rules: Arc::default(),
             asks_much: Arc::default(),
-            has_listed_quantities: Arc::default(),
+            has_unsettled: Arc::default(),
         }
     }
 
@@ -178,15 +178,15 @@ impl Schema {
         }
     }
 
-    /// As [`Schema::decode`], but quantities in lists that are one value stay as they were sent, until [`Schema::settle`].
+    /// As [`Schema::decode`], but quantities and maps without entries that stand in lists that are one value stay as they were sent, until
+    /// [`Schema::settle`].
     ///
     /// # Errors
     /// As there.
     pub fn decode_as_sent(&self, object: &mut Value) -> Result<Vec<String>, String> {
         match self.origin {
             Origin::BuiltIn { empties, .. } => {
-                let reading =
-                    decode::Reading { empties, keeps_listed_quantities: true, ..decode::Reading::PLAIN };
+                let reading = decode::Reading { empties, as_sent: true, ..decode::Reading::PLAIN };
                 decode::decode(&self.root, object, "", reading)
             }
             Origin::Custom { .. } => self.decode(object),
@@ -207,9 +207,9 @@ impl Schema {
 
     /// Writes what [`Schema::decode_as_sent`] has left as it was sent in canonical form.
     pub fn settle(&self, object: &mut Value) {
-        let is_built_in = matches!(self.origin, Origin::BuiltIn { .. });
-        if is_built_in && *self.has_listed_quantities.get_or_init(|| quantities::are_in_lists(&self.root)) {
-            quantities::settle(&self.root, object, false);
+        let Origin::BuiltIn { empties, .. } = self.origin else { return };
+        if *self.has_unsettled.get_or_init(|| as_sent::may_be_in(&self.root)) {
+            as_sent::settle(&self.root, object, false, empties == Empties::All);
         }
     }
 
@@ -224,7 +224,7 @@ impl Schema {
                 &self.root,
                 object,
                 "",
-                decode::Reading { empties, converts: true, keeps_listed_quantities: true },
+                decode::Reading { empties, converts: true, as_sent: true },
             ),
             Origin::Custom { .. } => {
                 prune::object(&self.root, object).map_err(|why| fields::printed::converted(&why))

@@ -350,6 +350,21 @@ async fn an_empty_map_in_a_list_that_is_one_value_makes_it_another_one() {
     assert_eq!(other["spec"]["limits"][0].get("max"), None);
 }
 
+/// Its content is compared without (`apiequality.Semantic`).
+#[tokio::test(start_paused = true)]
+async fn an_empty_map_in_a_list_that_is_one_value_is_no_new_generation() {
+    let api = Api::start().await;
+    let slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
+    let endpoint = json!({"addresses": ["192.0.2.10"]});
+    let slice =
+        |endpoint: &Value| json!({"metadata": {"name": "a"}, "addressType": "IPv4", "endpoints": [endpoint]});
+    let made = api.post(slices, slice(&endpoint)).await.expect(201);
+    let mut empty = endpoint;
+    empty["deprecatedTopology"] = json!({});
+    let written = api.put(&format!("{slices}/a"), slice(&empty)).await.expect(200);
+    assert_eq!(written, made);
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_a_round_through_an_older_version_adds_is_written() {
     let api = Api::start().await;

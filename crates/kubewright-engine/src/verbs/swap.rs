@@ -237,8 +237,8 @@ async fn keep(
     let draft = if leaves_unread { encode::lacking } else { encode::draft };
     let draft = draft(call.kind, convert::in_storage_version(engine, call.kind, next).await?);
     // What would be stored in other words is written although nothing changes: so objects are moved to the storage version,
-    // and keep the defaults of today. What is stored in the same words is not, whatever was sent (1.0 for 1).
-    if !goes && encode::is_stored_as(&draft, stored) {
+    // and keep the defaults of today. What a custom object would be stored as in the same words is not, whatever was sent (1.0 for 1).
+    if (same || call.kind.custom.is_some()) && !goes && encode::is_stored_as(&draft, stored) {
         return Ok(Some(convert::answered(call.kind, part, Arc::clone(entry))));
     }
     // Watchers are told what goes as it was stored last.

@@ -9,10 +9,10 @@ use kubewright_meta::cost;
 use kubewright_spec::Version;
 use serde_json::{Map, Number, Value, json};
 
+use super::as_sent;
 use super::empties::{Empties, is_empty};
 use super::fields::printed;
 use super::node::{Additional, Coding, Node, Other, Type};
-use super::quantities;
 use super::scalar::{self, Precision};
 use super::zeros::{self, Zeros};
 
@@ -48,13 +48,12 @@ pub(crate) struct Reading {
     /// cuts numbers that are too large, and has words of its own.
     pub(crate) converts: bool,
     /// Whether quantities in lists that are one value stay as they were sent.
-    pub(crate) keeps_listed_quantities: bool,
+    pub(crate) as_sent: bool,
 }
 
 impl Reading {
     /// As good as absent, decoded, in canonical form.
-    pub(crate) const PLAIN: Self =
-        Self { empties: Empties::Dropped, converts: false, keeps_listed_quantities: false };
+    pub(crate) const PLAIN: Self = Self { empties: Empties::Dropped, converts: false, as_sent: false };
 }
 
 struct Decoder {
@@ -103,7 +102,7 @@ impl Decoder {
             Coding::Quantity => {
                 let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                 let canonical = kubewright_meta::quantity::canonical_text(&text)?;
-                let is_kept = self.reading.keeps_listed_quantities && self.in_one_value;
+                let is_kept = self.reading.as_sent && self.in_one_value;
                 *value = if is_kept { text } else { canonical }.into();
                 Ok(())
             }
@@ -282,7 +281,7 @@ impl Decoder {
         match self.reading.empties {
             Empties::Dropped => false,
             // Owners of fields compare such lists as they are in memory.
-            Empties::Lists => self.in_one_value,
+            Empties::Lists => self.reading.as_sent && self.in_one_value,
             Empties::All => true,
         }
     }
@@ -304,7 +303,7 @@ impl Decoder {
         let Some(items) = &node.items else { return Ok(()) };
         let path = self.path.len();
         let around = self.in_one_value;
-        self.in_one_value |= quantities::is_one_value(node);
+        self.in_one_value |= as_sent::is_one_value(node);
         for (index, value) in list.iter_mut().enumerate() {
             self.path.push_str(&format!("[{index}]"));
             self.element(items, value)?;
@@ -349,7 +348,7 @@ impl Decoder {
 
     /// Whether times stay as they were sent until they are written: rules compare these.
     fn keeps_parts_of_seconds(&self) -> bool {
-        (self.reading.converts || self.reading.keeps_listed_quantities) && self.owner == "JobStatus"
+        (self.reading.converts || self.reading.as_sent) && self.owner == "JobStatus"
     }
 
     fn time(&self, precision: Precision, value: &mut Value) -> Result<(), String> {

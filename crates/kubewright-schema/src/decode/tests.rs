@@ -121,13 +121,6 @@ fn what_converts_finds_the_first_wrong_field_in_the_order_of_structs() {
 }
 
 #[test]
-fn maps_without_entries_stay_in_lists_that_are_one_value() {
-    let role = json!({"metadata": {}, "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {}}]}});
-    let kept = kept("api.rbac.v1.ClusterRole", role.clone());
-    assert_eq!(kept["aggregationRule"], role["aggregationRule"]);
-}
-
-#[test]
 fn quantities_are_text_or_numbers_and_become_canonical() {
     let pod = |cpu: Value| {
         json!({"metadata": {}, "status": {},

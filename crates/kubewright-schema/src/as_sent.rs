@@ -1,6 +1,6 @@
-//! Quantities in lists that are one value. Go compares such lists as they are in memory, where a quantity that was written otherwise is
-//! another one (`sigs.k8s.io/structured-merge-diff/v6/value`, `listReflect.EqualsUsing`): until owners are told of a write, they stay as
-//! they were sent.
+//! What stays as it was sent until owners are told of a write: quantities, and maps without entries, in lists that are one value. Go
+//! compares such lists as they are in memory, where a quantity that was written otherwise is another one, and an empty map is not none
+//! (`sigs.k8s.io/structured-merge-diff/v6/value`, `listReflect.EqualsUsing`).
 
 use std::collections::BTreeSet;
 
@@ -8,6 +8,7 @@ use kubewright_meta::cost;
 use kubewright_meta::quantity::canonical_text;
 use serde_json::Value;
 
+use super::empties::is_empty;
 use super::node::{Additional, ListType, Node};
 use crate::Coding;
 
@@ -16,12 +17,13 @@ pub(crate) fn is_one_value(list: &Node) -> bool {
     list.list_type() != Some(ListType::Map)
 }
 
-/// Whether a type has quantities in such lists.
-pub(crate) fn are_in_lists(root: &Node) -> bool {
+/// Whether a type has any of these.
+pub(crate) fn may_be_in(root: &Node) -> bool {
     let mut seen = BTreeSet::new();
     let mut left = vec![(root.target(), false)];
     while let Some((node, in_list)) = left.pop() {
-        if node.coding == Coding::Quantity && in_list {
+        let is_either = node.coding == Coding::Quantity || matches!(node.additional, Additional::Of(_));
+        if in_list && is_either {
             return true;
         }
         if !seen.insert((std::ptr::from_ref(node) as usize, in_list)) {
@@ -37,8 +39,8 @@ pub(crate) fn are_in_lists(root: &Node) -> bool {
     false
 }
 
-/// Writes them in canonical form.
-pub(crate) fn settle(node: &Node, value: &mut Value, in_list: bool) {
+/// Writes quantities in canonical form, and leaves out the maps unless the type `keeps_maps`.
+pub(crate) fn settle(node: &Node, value: &mut Value, in_list: bool, keeps_maps: bool) {
     cost::step();
     let node = node.target();
     match value {
@@ -50,20 +52,20 @@ pub(crate) fn settle(node: &Node, value: &mut Value, in_list: bool) {
         }
         Value::Array(items) => {
             if let Some(item) = &node.items {
-                items.iter_mut().for_each(|value| settle(item, value, in_list || is_one_value(node)));
+                items
+                    .iter_mut()
+                    .for_each(|value| settle(item, value, in_list || is_one_value(node), keeps_maps));
             }
         }
         Value::Object(members) => match &node.additional {
             Additional::Of(values) => {
-                members.values_mut().for_each(|value| settle(values, value, in_list));
+                members.values_mut().for_each(|value| settle(values, value, in_list, keeps_maps));
             }
-            _ => {
-                for (name, value) in members {
-                    if let Some(field) = node.properties.get(name.as_str()) {
-                        settle(field, value, in_list);
-                    }
-                }
-            }
+            _ => members.retain(|name, value| {
+                let Some(field) = node.properties.get(name.as_str()) else { return true };
+                settle(field, value, in_list, keeps_maps);
+                keeps_maps || !in_list || !value.is_object() || !is_empty(field, value)
+            }),
         },
         _ => {}
     }
@@ -93,6 +95,17 @@ mod tests {
     }
 
     #[test]
+    fn maps_without_entries_in_a_list_that_is_one_value_stay_until_they_are_settled() {
+        let schema = Schema::built_in("io.k8s.api.rbac.v1.ClusterRole");
+        let selected = |selector: Value| json!({"metadata": {}, "aggregationRule": {"clusterRoleSelectors": [selector]}, "rules": null});
+        let mut sent = selected(json!({"matchLabels": {}}));
+        schema.decode_as_sent(&mut sent).expect("a role");
+        assert_eq!(sent, selected(json!({"matchLabels": {}})));
+        schema.settle(&mut sent);
+        assert_eq!(sent, selected(json!({})));
+    }
+
+    #[test]
     fn quantities_of_items_that_have_keys_are_read_at_once() {
         let schema = Schema::built_in("io.k8s.api.core.v1.Pod");
         let pod = |cpu: &str| {
@@ -105,8 +118,8 @@ mod tests {
     }
 
     #[test]
-    fn types_without_such_quantities_are_not_gone_through() {
-        let are = |of: &str| are_in_lists(Schema::built_in(format!("io.k8s.api.{of}")).root());
+    fn types_without_any_are_not_gone_through() {
+        let are = |of: &str| may_be_in(Schema::built_in(format!("io.k8s.api.{of}")).root());
         assert!(
             are("core.v1.LimitRange")
                 && are("apps.v1.StatefulSet")
