@@ -350,6 +350,30 @@ async fn an_empty_map_in_a_list_that_is_one_value_makes_it_another_one() {
     assert_eq!(other["spec"]["limits"][0].get("max"), None);
 }
 
+#[tokio::test(start_paused = true)]
+async fn quantities_in_a_list_that_is_one_value_are_stored_in_canonical_form_however_they_came() {
+    let api = Api::start().await;
+    let ranges = "/api/v1/namespaces/default/limitranges";
+    let range = |name: &str, cpu: &str| {
+        let limits = json!([{"type": "Pod", "max": {"cpu": cpu}}]);
+        json!({"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": name}, "spec": {"limits": limits}})
+    };
+    let cpu = |written: &Value| written["spec"]["limits"][0]["max"]["cpu"].clone();
+    let created = api.post(ranges, range("a", "1.5")).await.expect(201);
+    assert_eq!(cpu(&created), "1500m");
+    let apply = [("content-type", "application/apply-patch+yaml")];
+    for (at, code) in [("b", 201), ("b", 200)] {
+        let path = format!("{ranges}/{at}?fieldManager=me");
+        let body = range(at, "1.5").to_string();
+        assert_eq!(cpu(&api.send(Method::PATCH, &path, &apply, body).await.expect(code)), "1500m");
+    }
+    for kind in ["merge", "strategic-merge"] {
+        let change = json!({"spec": range("a", "2.5")["spec"]});
+        assert_eq!(cpu(&api.patch(&format!("{ranges}/a"), kind, change).await.expect(200)), "2500m");
+    }
+    assert_eq!(cpu(&api.put(&format!("{ranges}/a"), range("a", "1.5")).await.expect(200)), "1500m");
+}
+
 /// Its content is compared without (`apiequality.Semantic`).
 #[tokio::test(start_paused = true)]
 async fn an_empty_map_in_a_list_that_is_one_value_is_no_new_generation() {

@@ -82,7 +82,6 @@ async fn create_of_body(
     definitions::may_come(call.kind, object::name(&draft))?;
     body::default(call.kind, &mut draft);
     ownership::own(engine, call, part.subresource(), options, None, &mut draft);
-    call.kind.schema().settle(&mut draft);
     let new = New { object: draft, applied: None };
     create_draft(engine, epoch, call, part, new, options, warnings).await
 }
@@ -166,6 +165,7 @@ async fn create_draft(
     warnings: &mut Vec<String>,
 ) -> Result<Bytes, ApiError> {
     let draft = &mut new.object;
+    call.kind.schema().settle(draft);
     admission::mutate(&Review::of_new(engine, call, part.subresource(), options), draft, warnings).await?;
     // A webhook may have moved it. One that has renamed it decides.
     place_in_namespace(call, draft)?;
