@@ -127,7 +127,7 @@ impl Ranges<'_> {
             let addresses = texts(&spec["clusterIPs"]).filter_map(|address| address.parse::<IpAddr>().ok());
             taken.addresses.extend(addresses);
             // What only a status can have given to it, outside of the range, is nobody's.
-            let given = ports::of(spec).into_iter().chain(spec["healthCheckNodePort"].as_u64());
+            let given = ports::of(spec).chain(spec["healthCheckNodePort"].as_u64());
             taken.ports.extend(given.filter(|port| self.settings.node_ports.contains(*port)));
         }
         taken
