@@ -212,18 +212,23 @@ async fn a_change_of_policy_reaches_the_claims_of_running_pods() {
     assert_eq!(owners().await, ["StatefulSet"]);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_set_that_is_orphaned_and_held_keeps_its_status() {
-    let world = World::start().await;
+/// Deletes a set of two pods that a finalizer holds. Returns its status before.
+async fn held_and_deleted(world: &World, policy: PropagationPolicy) -> Value {
     let mut set = stateful_set(2, json!({}));
     set["metadata"]["finalizers"] = json!(["example.com/hold"]);
     world.create::<StatefulSet>(set).await;
     world.settle().await;
-    let before = status(&world).await;
-    let orphan =
-        DeleteParams { propagation_policy: Some(PropagationPolicy::Orphan), ..DeleteParams::default() };
-    world.api::<StatefulSet>().delete("web", &orphan).await.expect("deleted");
+    let before = status(world).await;
+    let params = DeleteParams { propagation_policy: Some(policy), ..DeleteParams::default() };
+    world.api::<StatefulSet>().delete("web", &params).await.expect("deleted");
     world.settle().await;
+    before
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_that_is_orphaned_and_held_keeps_its_status() {
+    let world = World::start().await;
+    let before = held_and_deleted(&world, PropagationPolicy::Orphan).await;
     assert!(world.all::<Pod>().await.iter().all(|pod| pod.metadata.owner_references.is_none()));
     assert_eq!((&status(&world).await["replicas"], &before["replicas"]), (&json!(2), &json!(2)));
 }
@@ -232,15 +237,7 @@ async fn a_set_that_is_orphaned_and_held_keeps_its_status() {
 #[tokio::test(start_paused = true)]
 async fn a_set_that_is_deleted_in_the_foreground_and_held_counts_no_pods_and_has_its_revision() {
     let world = World::start().await;
-    let mut set = stateful_set(2, json!({}));
-    set["metadata"]["finalizers"] = json!(["example.com/hold"]);
-    world.create::<StatefulSet>(set).await;
-    world.settle().await;
-    let before = status(&world).await;
-    let foreground =
-        DeleteParams { propagation_policy: Some(PropagationPolicy::Foreground), ..DeleteParams::default() };
-    world.api::<StatefulSet>().delete("web", &foreground).await.expect("deleted");
-    world.settle().await;
+    let before = held_and_deleted(&world, PropagationPolicy::Foreground).await;
     assert!(world.all::<Pod>().await.is_empty());
     let after = status(&world).await;
     assert_eq!((&after["replicas"], &after["updateRevision"]), (&json!(0), &before["updateRevision"]));
