@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kubewright_meta::FieldError;
-use kubewright_schema::names::{label_1035, subdomain};
+use kubewright_schema::names::label_1035;
 use serde_json::Value;
 
 use super::path::Path;
 use super::{flag, list, one_of, part, text, texts};
-use crate::rules::admission::webhook_url;
+use crate::rules::admission::{webhook_path, webhook_url};
 
 /// What is wrong with `spec.conversion`; `old` is the definition that it replaces.
 pub(super) fn validate(spec: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
@@ -91,28 +91,7 @@ fn service(service: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
         let detail = "port is not valid: must be between 1 and 65535, inclusive";
         errors.push(FieldError::invalid(path.child("port"), port.clone(), detail));
     }
-    let whole = text(service, "path");
-    if matches!(whole, "" | "/") {
-        return;
-    }
-    let path = path.child("path");
-    let mut wrong = |detail: String| errors.push(FieldError::invalid(path, whole, detail));
-    if whole == "//" {
-        return wrong("segment[0] may not be empty".to_owned());
-    }
-    if !whole.starts_with('/') {
-        wrong("must start with a '/'".to_owned());
-    }
-    let mut rest = whole.chars();
-    rest.next();
-    let rest = rest.as_str();
-    for (index, step) in rest.strip_suffix('/').unwrap_or(rest).split('/').enumerate() {
-        if step.is_empty() {
-            wrong(format!("segment[{index}] may not be empty"));
-        } else if let Some(why) = subdomain(step) {
-            wrong(format!("segment[{index}]: {why}"));
-        }
-    }
+    errors.extend(webhook_path::errors(&path.child("path").to_string(), text(service, "path")));
 }
 
 fn review_versions(versions: &[String], needs_known: bool, path: &Path<'_>, errors: &mut Vec<FieldError>) {

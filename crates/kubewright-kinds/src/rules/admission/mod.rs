@@ -5,6 +5,7 @@ mod expressions;
 mod matching;
 mod policies;
 mod reserved;
+pub(crate) mod webhook_path;
 pub(crate) mod webhook_url;
 mod webhooks;
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::{Again, Finalizers, Generation, Rules, fill, text};
-use super::{matching, reserved, webhook_url};
+use super::{matching, reserved, webhook_path, webhook_url};
 
 const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 
@@ -153,24 +153,5 @@ fn check_service(service: &At<'_>, errors: &mut Errors) {
         errors.invalid_as(&port, number, "port is not valid: must be between 1 and 65535, inclusive");
     }
     let path = service.get("path");
-    match path.text() {
-        "" | "/" => {}
-        "//" => errors.invalid(&path, "segment[0] may not be empty"),
-        whole => {
-            if !whole.starts_with('/') {
-                errors.invalid(&path, "must start with a '/'");
-            }
-            let inner = whole.get(1..).unwrap_or_default();
-            let inner = inner.strip_suffix('/').unwrap_or(inner);
-            for (index, step) in inner.split('/').enumerate() {
-                if step.is_empty() {
-                    errors.invalid(&path, format!("segment[{index}] may not be empty"));
-                } else {
-                    for message in text::subdomain(step) {
-                        errors.invalid(&path, format!("segment[{index}]: {message}"));
-                    }
-                }
-            }
-        }
-    }
+    errors.extend(webhook_path::errors(&path.path, path.text()));
 }
