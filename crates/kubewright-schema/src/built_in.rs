@@ -15,6 +15,13 @@ use super::facts::{Facts, FieldFacts};
 use super::node::{Additional, Coding, MapType, Merge, Node, Other, Reference, Type};
 use super::zeros::Zeros;
 
+/// The maps that something tells from none although they have no entries: messages about templates, and the admission of runtime classes.
+const TOLD_FROM_NONE: [(&str, &str); 3] =
+    [("ObjectMeta", "annotations"), ("ObjectMeta", "labels"), ("PodSpec", "overhead")];
+
+/// The type whose times are compared with parts of seconds (`k8s.io/kubernetes/pkg/apis/batch/validation`).
+const WITH_EXACT_TIMES: &str = "JobStatus";
+
 /// The types of each version that were made so far.
 static LIBRARY: [Mutex<BTreeMap<Box<str>, Arc<Node>>>; Version::ALL.len()] =
     [const { Mutex::new(BTreeMap::new()) }; Version::ALL.len()];
@@ -58,6 +65,13 @@ fn type_node(version: Version, name: &str, schema: &Value) -> Node {
     }
     if facts.atomic() {
         made.merge = Some(Box::new(Merge { map: Some(MapType::Atomic), ..Merge::default() }));
+    }
+    let short = name.rsplit('.').next().unwrap_or(name);
+    made.has_exact_times = short == WITH_EXACT_TIMES;
+    for (_, field) in TOLD_FROM_NONE.iter().filter(|(of, _)| *of == short) {
+        if let Some(node) = made.properties.get_mut(*field) {
+            Arc::make_mut(node).is_told_from_none = true;
+        }
     }
     let zeros = Zeros::of(version, name);
     for field in zeros.dropped() {

@@ -197,9 +197,10 @@ pub fn canonical(value: &Value) -> Value {
     }
 }
 
-/// Whether members of that name are maps wherever they are: without entries they are as good as none.
+/// Whether members of that name are maps that stay until they are written, although they have no entries: these are as good as none.
+/// (A runtime class has a struct of one of these names, which nothing compares so.)
 fn is_map(key: &str) -> bool {
-    matches!(key, "labels" | "annotations")
+    matches!(key, "labels" | "annotations" | "overhead")
 }
 
 fn has_no_entry(value: &Value) -> bool {

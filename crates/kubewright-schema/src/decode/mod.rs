@@ -73,6 +73,8 @@ struct Decoder {
     was_within: bool,
     /// Whether it is within a list that is one value.
     in_one_value: bool,
+    /// Whether it is within a struct whose times are compared with parts of seconds.
+    has_exact_times: bool,
     /// Whether fields are read in the order of Go's structs, and not in that of their names.
     in_order_of_structs: bool,
 }
@@ -89,6 +91,7 @@ impl Decoder {
             around: None,
             was_within: false,
             in_one_value: false,
+            has_exact_times: false,
             in_order_of_structs: false,
         }
     }
@@ -213,6 +216,7 @@ impl Decoder {
         let owner =
             node.name.as_deref().map_or_else(|| self.owner.clone(), |name| short_name(name).to_owned());
         let outer = std::mem::replace(&mut self.owner, owner);
+        let had_exact_times = std::mem::replace(&mut self.has_exact_times, node.has_exact_times);
         let mut gone = Vec::new();
         if self.in_order_of_structs {
             let names = node.name.as_deref().map(|name| Zeros::of(Version::DEFAULT, name).names());
@@ -232,6 +236,7 @@ impl Decoder {
         }
         show_zeros(node, object);
         self.owner = outer;
+        self.has_exact_times = had_exact_times;
         Ok(())
     }
 
@@ -264,8 +269,7 @@ impl Decoder {
         match value {
             Value::Null => true,
             Value::Array(_) => self.reading.empties == Empties::Dropped && is_empty(field, value),
-            // Those of metadata are told apart from none by messages about templates.
-            Value::Object(_) if self.owner == "ObjectMeta" => {
+            Value::Object(_) if field.is_told_from_none => {
                 self.reading.empties == Empties::Dropped && is_empty(field, value)
             }
             Value::Object(_) => !self.keeps_maps() && is_empty(field, value),
@@ -348,7 +352,7 @@ impl Decoder {
 
     /// Whether times stay as they were sent until they are written: rules compare these.
     fn keeps_parts_of_seconds(&self) -> bool {
-        (self.reading.converts || self.reading.as_sent) && self.owner == "JobStatus"
+        (self.reading.converts || self.reading.as_sent) && self.has_exact_times
     }
 
     fn time(&self, precision: Precision, value: &mut Value) -> Result<(), String> {

@@ -40,7 +40,7 @@ fn mutate(review: &Review<'_>, pod: &mut Value) -> Result<(), ApiError> {
     let Some(class) = class_of(review, pod)? else { return Ok(()) };
     if let Some(overhead) = overhead_of(&class) {
         let given = Resources::of(&pod["spec"]["overhead"]);
-        if !given.is_empty() && given != Resources::of(overhead) {
+        if pod["spec"]["overhead"].is_object() && given != Resources::of(overhead) {
             return Err(forbidden(review, pod, OTHER_OVERHEAD));
         }
         object::member_mut(pod, "spec").insert("overhead".into(), Resources::of(overhead).to_value());
@@ -137,6 +137,8 @@ mod tests {
         assert!(admitted(&json!({"runtimeClassName": "vm", "overhead": {"cpu": "1"}})).is_err());
         assert!(admitted(&json!({"runtimeClassName": "missing"})).is_err());
         assert!(admitted(&json!({"overhead": {"cpu": "1"}})).is_err(), "an overhead without a class");
+        assert!(admitted(&json!({"overhead": {}})).is_err(), "nothing of it is said, but it is there");
+        assert!(admitted(&json!({"runtimeClassName": "vm", "overhead": {}})).is_err());
         assert!(admitted(&json!({})).is_ok());
     }
 }
