@@ -4,7 +4,7 @@ use bytes::Bytes;
 use kubewright_meta::ApiError;
 use serde_json::Value;
 
-use super::json::type_name;
+use super::json::{Earlier, type_name};
 use super::negotiate::TextEncoding;
 use super::{json, yaml};
 
@@ -33,6 +33,8 @@ pub enum Origin {
         text: Bytes,
         /// The paths of repeated members, in its order.
         repeated: Vec<String>,
+        /// What these were before.
+        earlier: Vec<Earlier>,
     },
     /// YAML.
     Yaml {
@@ -52,6 +54,14 @@ impl Decoded {
 }
 
 impl Origin {
+    /// What members were before that stand in their object twice, in the order of the text.
+    pub fn take_earlier(&mut self) -> Vec<Earlier> {
+        match self {
+            Self::Json { earlier, .. } => std::mem::take(earlier),
+            Self::Unrepeated | Self::Patch { .. } | Self::Yaml { .. } => Vec::new(),
+        }
+    }
+
     /// The text that was decoded; empty where there was none.
     #[must_use]
     pub fn text(&self) -> &[u8] {
@@ -71,7 +81,7 @@ impl Origin {
             Self::Unrepeated => of_unknown().collect(),
             Self::Patch { complaints } => complaints.iter().cloned().chain(of_unknown()).collect(),
             Self::Yaml { repeated, .. } => repeated.iter().cloned().chain(of_unknown()).collect(),
-            Self::Json { text, repeated } if !custom && unknown.len() + repeated.len() > 1 => {
+            Self::Json { text, repeated, .. } if !custom && unknown.len() + repeated.len() > 1 => {
                 json::complaints(text, unknown)
             }
             Self::Json { repeated, .. } => {
@@ -102,9 +112,9 @@ impl Origin {
 pub fn decode(bytes: &Bytes, encoding: TextEncoding) -> Result<Decoded, String> {
     let decoded = match encoding {
         TextEncoding::Json => {
-            let parsed = json::decode(bytes).map_err(|error| no_type(&error))?;
-            let origin = Origin::Json { text: bytes.clone(), repeated: parsed.repeated };
-            Decoded { value: parsed.value, origin }
+            let json::Parsed { value, repeated, earlier } =
+                json::decode(bytes).map_err(|error| no_type(&error))?;
+            Decoded { value, origin: Origin::Json { text: bytes.clone(), repeated, earlier } }
         }
         TextEncoding::Yaml => {
             let parsed = yaml::decode(bytes)?;

@@ -478,6 +478,13 @@ impl Kind {
         }
     }
 
+    /// The built-in kind that its objects are stored as, where that is another one.
+    #[must_use]
+    pub fn stored_in(&self) -> Option<&'static BuiltIn> {
+        self.stored_as()?;
+        Some(self.built_in?.stored())
+    }
+
     fn stored_as(&self) -> Option<&'static StoredAs> {
         self.built_in?.stored_as.as_ref()
     }

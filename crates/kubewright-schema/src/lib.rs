@@ -12,6 +12,7 @@ mod built_in;
 mod decode;
 mod default;
 mod definitions;
+mod doubled;
 mod empties;
 mod facts;
 pub mod fields;
@@ -193,15 +194,32 @@ impl Schema {
         }
     }
 
-    /// As [`Schema::decode`], but a custom object keeps fields that the schema does not have: it is pruned in the version that it was
-    /// converted from.
+    /// As [`Schema::decode`], of what admission has changed: a custom object keeps fields that the schema does not have, and goes on with
+    /// them until it is stored ([`Schema::prune`]).
     ///
     /// # Errors
     /// As there.
-    pub fn decode_converted(&self, object: &mut Value) -> Result<Vec<String>, String> {
+    pub fn decode_changed(&self, object: &mut Value) -> Result<Vec<String>, String> {
         match self.origin {
             Origin::BuiltIn { .. } => self.decode(object),
             Origin::Custom { .. } => prune::metadata_of(&self.root, object),
+        }
+    }
+
+    /// Makes what a configuration or admission has made of a custom object what is read of it once it is stored. Returns whether that is
+    /// less. Built-in kinds: nothing.
+    pub fn prune(&self, object: &mut Value) -> bool {
+        match self.origin {
+            Origin::BuiltIn { .. } => false,
+            Origin::Custom { .. } => prune::as_read(&self.root, object),
+        }
+    }
+
+    /// Puts what stood in a text before at a place (a JSON pointer) under what stands there in the end, as Go's decoder would have read
+    /// both. Custom kinds: nothing, as the last one counts. Before it is decoded.
+    pub fn put_under(&self, object: &mut Value, pointer: &str, earlier: Value) {
+        if matches!(self.origin, Origin::BuiltIn { .. }) {
+            doubled::put_under(&self.root, object, pointer, earlier);
         }
     }
 
@@ -214,7 +232,8 @@ impl Schema {
     }
 
     /// As [`Schema::decode_as_sent`], of what a strategic merge patch or an applied configuration has made: whole numbers that are too
-    /// large are cut.
+    /// large are cut. A custom object is not pruned, and its metadata goes on saying what has no contents: nobody decodes it before it is
+    /// stored ([`Schema::prune`]).
     ///
     /// # Errors
     /// As there, in the words of what converts.
@@ -227,7 +246,8 @@ impl Schema {
                 decode::Reading { empties, converts: true, as_sent: true },
             ),
             Origin::Custom { .. } => {
-                prune::object(&self.root, object).map_err(|why| fields::printed::converted(&why))
+                prune::applied(&self.root, object).map_err(|why| fields::printed::converted(&why))?;
+                Ok(Vec::new())
             }
         }
     }

@@ -18,11 +18,59 @@ const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 /// Metadata that does not decode.
 pub fn object(root: &Node, object: &mut Value) -> Result<Vec<String>, String> {
     let mut unknown = metadata_of(root, object)?;
+    unknown.append(&mut unknown_of(root, object));
+    Ok(unknown)
+}
+
+/// Makes what a configuration or admission has made of a custom resource what is read of it once it is stored: its metadata is read, and what
+/// is unknown goes. Returns whether that is less.
+pub fn as_read(root: &Node, object: &mut Value) -> bool {
+    let has_empty = TOLD_FROM_NONE.iter().any(|name| object["metadata"].get(name).is_some_and(says_nothing));
+    if has_empty {
+        // What does not decode is not here any more.
+        let _ = metadata_of(root, object);
+    }
+    !unknown_of(root, object).is_empty() || has_empty
+}
+
+/// The members of metadata that say something to admission although there is nothing in them, and that are stored so.
+const TOLD_FROM_NONE: [&str; 6] =
+    ["annotations", "deletionGracePeriodSeconds", "finalizers", "generateName", "labels", "ownerReferences"];
+
+/// As [`metadata_of`], of what was applied, which kube-apiserver does not decode: members of metadata without contents stay.
+///
+/// # Errors
+/// Metadata that does not decode.
+pub fn applied(root: &Node, object: &mut Value) -> Result<(), String> {
+    let sent = object["metadata"].clone();
+    metadata_of(root, object)?;
+    let Some(read) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return Ok(()) };
+    for member in TOLD_FROM_NONE {
+        let Some(sent) = sent.get(member) else { continue };
+        if read.get(member) != Some(sent) && says_nothing(sent) {
+            read.insert(member.to_owned(), sent.clone());
+        }
+    }
+    Ok(())
+}
+
+/// Whether a member of metadata has no contents, or texts that are none.
+fn says_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(texts) => texts.is_empty() || texts.values().any(Value::is_null),
+        _ => false,
+    }
+}
+
+/// Removes what is unknown from a custom resource, beside its metadata. Returns its paths in order.
+fn unknown_of(root: &Node, object: &mut Value) -> Vec<String> {
     let mut pruner = Pruner::default();
     pruner.value(Some(root), true, object);
     pruner.unknown.sort();
-    unknown.append(&mut pruner.unknown);
-    Ok(unknown)
+    pruner.unknown
 }
 
 /// Reads the metadata of a custom resource and of those in it, in place. Returns the paths of the unknown fields of metadata.

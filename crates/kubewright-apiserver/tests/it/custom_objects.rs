@@ -175,6 +175,71 @@ async fn applying_fields_that_are_not_kept_is_a_new_generation_each_time() {
     assert_eq!(kept["metadata"], again["metadata"]);
 }
 
+/// Nobody decodes it before it is stored.
+#[tokio::test(start_paused = true)]
+async fn what_is_applied_is_validated_with_the_fields_that_are_not_kept() {
+    let api = Api::start().await;
+    let mut definition = definition("v1");
+    let properties = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/label";
+    definition.pointer_mut(properties).expect("a field")["maxProperties"] = 0.into();
+    api.post(DEFINITIONS, definition).await.expect(201);
+    let mut full = jar("a");
+    full["spec"] = json!({"label": {"of": "glass"}});
+    let told = apply(&api, &format!("{JARS}/a"), full.clone()).await.refused(422, "Invalid");
+    assert!(told.contains("spec.label: Too many: 1: must have at most 0 items"), "{told}");
+    api.post(JARS, full).await.expect(201);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_label_of_null_in_what_is_applied_is_answered_as_sent_where_the_object_goes_with_that() {
+    let api = start().await;
+    let path = format!("{JARS}/a");
+    let mut config = jar("a");
+    config["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    apply(&api, &path, config).await.expect(201);
+    api.delete(&path).await.expect(200);
+    let mut last = jar("a");
+    last["metadata"]["labels"] = json!({"a": null});
+    assert_eq!(apply(&api, &path, last).await.expect(200)["metadata"]["labels"], json!({"a": null}));
+    api.get(&path).await.refused(404, "NotFound");
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_annotations_are_some_to_a_policy_where_they_were_applied() {
+    let api = start().await;
+    let rules = json!({"resourceRules": [{
+        "apiGroups": ["example.com"], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["jars"]
+    }]});
+    let validation = json!({"expression": "has(object.metadata.annotations)"});
+    let policy =
+        json!({"metadata": {"name": "p"}, "spec": {"matchConstraints": rules, "validations": [validation]}});
+    let binding =
+        json!({"metadata": {"name": "p"}, "spec": {"policyName": "p", "validationActions": ["Deny"]}});
+    let registration = "/apis/admissionregistration.k8s.io/v1";
+    api.post(&format!("{registration}/validatingadmissionpolicies"), policy).await.expect(201);
+    api.post(&format!("{registration}/validatingadmissionpolicybindings"), binding).await.expect(201);
+    let mut with_none = jar("a");
+    with_none["metadata"]["annotations"] = Value::Null;
+    api.post(JARS, with_none.clone()).await.refused(422, "Invalid");
+    apply(&api, &format!("{JARS}/a"), jar("a")).await.refused(422, "Invalid");
+    let made = apply(&api, &format!("{JARS}/a"), with_none).await.expect(201);
+    assert!(made["metadata"].get("annotations").is_none(), "{made}");
+}
+
+/// It is pruned by the schema of the version that is stored.
+#[tokio::test(start_paused = true)]
+async fn a_scale_in_a_version_that_has_not_its_field_sets_it() {
+    let api = Api::start().await;
+    let mut definition = definition("v1");
+    let properties = "/spec/versions/1/schema/openAPIV3Schema/properties/spec/properties";
+    definition.pointer_mut(properties).and_then(Value::as_object_mut).expect("fields").remove("size");
+    api.post(DEFINITIONS, definition).await.expect(201);
+    api.post(JARS, jar("a")).await.expect(201);
+    let scale = "/apis/example.com/v2/namespaces/default/jars/a/scale";
+    api.patch(scale, "merge", json!({"spec": {"replicas": 2}})).await.expect(200);
+    assert_eq!(api.get(&format!("{JARS}/a")).await.expect(200)["spec"]["size"], 2);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_status_that_is_applied_with_fields_that_are_not_kept_is_written_each_time() {
     let api = start().await;
@@ -239,6 +304,17 @@ async fn an_object_that_a_policy_has_made_one_of_another_kind_is_refused_where_i
     let new = api.get(&path).await.expect(200);
     assert_eq!(
         api.put(&path, new).await.refused(422, "Invalid"),
+        "Other.example.com \"a\" is invalid: kind: Invalid value: \"Other\": must be Jar"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_kind_that_a_policy_about_another_version_writes_is_refused_too() {
+    let api = start().await;
+    let made = api.post(JARS, jar("a")).await.expect(201);
+    mutate(&api, json!(["v2"]), "JSONPatch{op: 'replace', path: '/kind', value: 'Other'}").await;
+    assert_eq!(
+        api.put(&format!("{JARS}/a"), made).await.refused(422, "Invalid"),
         "Other.example.com \"a\" is invalid: kind: Invalid value: \"Other\": must be Jar"
     );
 }

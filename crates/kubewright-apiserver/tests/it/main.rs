@@ -9,6 +9,7 @@ mod deleting;
 mod kinds_of_versions;
 mod listener;
 mod objects;
+mod older_versions;
 mod protobuf;
 mod reading;
 mod serving;

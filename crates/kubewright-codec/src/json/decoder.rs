@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Number, Value};
 
-use super::LEVELS;
 use super::mistake::{Place, unexpected};
+use super::{Earlier, LEVELS, TOLD};
 
 type Result<T> = std::result::Result<T, String>;
 
@@ -13,6 +13,7 @@ pub(super) struct Decoder<'a, V> {
     at: usize,
     place: Vec<Step>,
     visit: V,
+    earlier: Vec<Earlier>,
 }
 
 /// One step from the document to a value: the member whose key is at these bytes (quotes included), or an item.
@@ -48,18 +49,35 @@ impl Visited<'_> {
         }
         path
     }
+
+    /// Where it is, as a JSON pointer: `/spec/containers/0/name`.
+    fn pointer(&self) -> String {
+        let mut pointer = String::new();
+        for step in self.place {
+            pointer.push('/');
+            match *step {
+                Step::Item(index) => pointer.push_str(&index.to_string()),
+                Step::Member { start, end } => {
+                    let mut key = Decoder::new(&self.bytes[start..end], |_: Visited<'_>| {});
+                    let key = key.string().unwrap_or_default();
+                    pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+                }
+            }
+        }
+        pointer
+    }
 }
 
 impl<'a, V: FnMut(Visited<'_>)> Decoder<'a, V> {
     pub(super) fn new(bytes: &'a [u8], visit: V) -> Self {
-        Self { bytes, at: 0, place: Vec::new(), visit }
+        Self { bytes, at: 0, place: Vec::new(), visit, earlier: Vec::new() }
     }
 
-    /// The one value of the text.
-    pub(super) fn document(mut self) -> Result<Value> {
+    /// The one value of the text, and the values of members that stood there before others of the same name.
+    pub(super) fn document(mut self) -> Result<(Value, Vec<Earlier>)> {
         let value = self.value()?;
         match self.skip_space() {
-            None => Ok(value),
+            None => Ok((value, self.earlier)),
             found => Err(unexpected(found, Place::AfterDocument)),
         }
     }
@@ -122,8 +140,13 @@ impl<'a, V: FnMut(Visited<'_>)> Decoder<'a, V> {
                 found => return Err(unexpected(found, Place::AfterKey)),
             }
             let value = self.value()?;
+            if let Some(earlier) = map.insert(key, value)
+                && self.earlier.len() < TOLD
+            {
+                let pointer = Visited { bytes: self.bytes, place: &self.place, again }.pointer();
+                self.earlier.push(Earlier { pointer, value: earlier });
+            }
             self.place.pop();
-            map.insert(key, value);
             match self.skip_space() {
                 Some(b',') => self.at += 1,
                 Some(b'}') => {

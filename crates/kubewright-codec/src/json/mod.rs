@@ -23,6 +23,17 @@ pub struct Parsed {
     pub value: Value,
     /// The paths of the members that stand in their object twice (the last one counts), in the text's order.
     pub repeated: Vec<String>,
+    /// What these were before, in the text's order.
+    pub earlier: Vec<Earlier>,
+}
+
+/// The value of a member that stands in its object once more.
+#[derive(Debug)]
+pub struct Earlier {
+    /// Where it stands, as a JSON pointer.
+    pub pointer: String,
+    /// What it was.
+    pub value: Value,
 }
 
 /// Decodes one JSON value. Bytes that are no UTF-8, and halves of surrogate pairs, become U+FFFD.
@@ -31,7 +42,7 @@ pub struct Parsed {
 /// What is wrong, in the words of Go's `encoding/json`.
 pub fn decode(bytes: &[u8]) -> Result<Parsed, String> {
     let mut repeated = Vec::new();
-    let value = Decoder::new(bytes, |visited| {
+    let (value, earlier) = Decoder::new(bytes, |visited| {
         if visited.again && repeated.len() < TOLD {
             let path = visited.path();
             if !repeated.contains(&path) {
@@ -40,7 +51,7 @@ pub fn decode(bytes: &[u8]) -> Result<Parsed, String> {
         }
     })
     .document()?;
-    Ok(Parsed { value, repeated })
+    Ok(Parsed { value, repeated, earlier })
 }
 
 /// What strict validation complains of in a text that decodes: members that are `unknown` (paths) or stand there twice,

@@ -78,6 +78,24 @@ fn numbers_keep_what_they_are() {
 }
 
 #[test]
+fn what_a_member_was_before_it_stood_there_again_is_told_with_its_place() {
+    let parsed =
+        decode(br#"{"a/b": [{"c": 1, "c": 2}, {}], "d": {"e": {"f": 1}}, "d": {"e": 3}, "d": null}"#)
+            .unwrap();
+    let earlier: Vec<_> =
+        parsed.earlier.iter().map(|one| (one.pointer.as_str(), one.value.to_string())).collect();
+    assert_eq!(
+        earlier,
+        [
+            ("/a~1b/0/c", "1".to_owned()),
+            ("/d", r#"{"e":{"f":1}}"#.to_owned()),
+            ("/d", r#"{"e":3}"#.to_owned())
+        ]
+    );
+    assert!(earlier.iter().take(1).all(|(pointer, _)| parsed.value.pointer(pointer).is_some()));
+}
+
+#[test]
 fn deep_nesting_is_refused() {
     let nested = |depth: usize| [b"[".repeat(depth), b"]".repeat(depth)].concat();
     assert_eq!(decode(&nested(100_000)).unwrap_err(), "invalid character '[' exceeded max depth");

@@ -102,7 +102,7 @@ pub(super) fn warn(warnings: &mut Vec<String>, warning: &str) {
     }
 }
 
-/// What a patch has made of an object of `kind`: typed, pruned and defaulted. The body of a subresource is typed and pruned.
+/// What a patch has made of an object of `kind`: typed and defaulted. The body of a subresource is typed and pruned.
 /// `strict`: fields that a built-in kind does not have are refused.
 ///
 /// # Errors
@@ -122,16 +122,12 @@ pub(super) fn adopt(
         if !type_of_body::says_other(kind, &value) {
             encode::set_type(kind, &mut value);
         }
-        let schema = kind.schema();
-        let is_converted = review.call.kind.version != kind.version;
-        let unknown =
-            if is_converted { schema.decode_converted(&mut value) } else { schema.decode(&mut value) };
-        let unknown = unknown.map_err(|why| ApiError::internal(&why))?;
+        let unknown = kind.schema().decode_changed(&mut value).map_err(|why| ApiError::internal(&why))?;
         if strict && kind.custom.is_none() && !unknown.is_empty() {
             let unknown: Vec<String> = unknown.iter().map(|path| format!("unknown field {path:?}")).collect();
             return Err(ApiError::internal(&format!("strict decoding error: {}", unknown.join(", "))));
         }
-        body::default(kind, &mut value);
+        body::default_changed(kind, &mut value);
     }
     Ok(value)
 }

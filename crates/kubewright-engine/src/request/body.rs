@@ -35,9 +35,13 @@ pub(crate) fn object_of(
     validation: FieldValidation,
     warnings: &mut Vec<String>,
 ) -> Result<Value, ApiError> {
-    let Decoded { mut value, origin } = decoded;
+    let Decoded { mut value, mut origin } = decoded;
     if value.is_null() {
         value = Value::Object(serde_json::Map::new());
+    }
+    // The first is read into what the others have made of it, as the decoder has come by them.
+    for earlier in origin.take_earlier().into_iter().rev() {
+        kind.schema().put_under(&mut value, &earlier.pointer, earlier.value);
     }
     if kind.custom.is_some() {
         if let Err(error) = type_of_body::check_custom(kind, &value, origin.text()) {
@@ -144,19 +148,14 @@ pub(crate) fn patched(
     Ok(value)
 }
 
-/// What an applied configuration has made of an object of `kind`: typed, not yet defaulted; and the fields of it that the kind does not
-/// have.
+/// What an applied configuration has made of an object of `kind`: typed, not yet defaulted.
 ///
 /// # Errors
 /// Why it is no object of the kind.
-pub(crate) fn typed(
-    kind: &Kind,
-    mut value: Value,
-    warnings: &mut Vec<String>,
-) -> Result<(Value, Vec<String>), String> {
-    let unknown = decode(kind, &mut value, true)?;
+pub(crate) fn typed(kind: &Kind, mut value: Value, warnings: &mut Vec<String>) -> Result<Value, String> {
+    decode(kind, &mut value, true)?;
     warnings.extend(single_owners(&mut value, AFTER_ADMISSION));
-    Ok((value, unknown))
+    Ok(value)
 }
 
 /// 422: what a patch makes of an object is none.
@@ -243,10 +242,10 @@ pub fn default(kind: &Kind, value: &mut Value) {
     by_rules(kind, value);
 }
 
-/// Sets the defaults of what applying a configuration made. A null that no schema allows stays, to be refused: Kubernetes drops
-/// nulls where it decodes a body, and an applied configuration is none
+/// Sets the defaults of what applying a configuration, or admission, has made. A null that no schema allows stays, to be refused: Kubernetes
+/// drops nulls where it decodes a body, and decodes no such custom object
 /// (`k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go`, `schemaCoercingDecoder`).
-pub(crate) fn default_applied(kind: &Kind, value: &mut Value) {
+pub(crate) fn default_changed(kind: &Kind, value: &mut Value) {
     kind.schema().default_with_nulls(value);
     by_rules(kind, value);
 }

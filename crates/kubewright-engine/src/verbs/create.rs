@@ -14,7 +14,6 @@ use kubewright_store::{Change, Expect};
 use serde_json::Value;
 
 use super::follow_up::addresses;
-use super::ownership::{Applied, Unread};
 use super::part::{Part, stamp};
 use super::{Written, custom, definitions, device_claims, follow_up, ownership, update};
 use crate::admission::{self, Review};
@@ -82,7 +81,7 @@ async fn create_of_body(
     definitions::may_come(call.kind, object::name(&draft))?;
     body::default(call.kind, &mut draft);
     ownership::own(engine, call, part.subresource(), options, None, &mut draft);
-    let new = New { object: draft, applied: None };
+    let new = New { object: draft, is_applied: false };
     create_draft(engine, epoch, call, part, new, options, warnings).await
 }
 
@@ -119,8 +118,7 @@ async fn create_of_config(
     warnings: &mut Vec<String>,
 ) -> Result<Bytes, ApiError> {
     let epoch = begin_creation(engine, call)?;
-    let Applied { object: mut draft, unread } =
-        ownership::applied(engine, call, part.subresource(), config, options, None, warnings)?;
+    let mut draft = ownership::applied(engine, call, part.subresource(), config, options, None, warnings)?;
     let uid = object::uid(&config.value);
     if !uid.is_empty() {
         let why = format!(
@@ -131,8 +129,8 @@ async fn create_of_config(
     place_in_namespace(call, &mut draft)?;
     check_name(call, object::name(&draft))?;
     definitions::may_come(call.kind, call.name)?;
-    body::default_applied(call.kind, &mut draft);
-    let new = New { object: draft, applied: Some(unread) };
+    body::default_changed(call.kind, &mut draft);
+    let new = New { object: draft, is_applied: true };
     create_draft(engine, epoch, call, part, new, options, warnings).await
 }
 
@@ -150,8 +148,7 @@ fn begin_creation(engine: &Engine, call: Call<'_>) -> Result<Epoch, ApiError> {
 #[derive(Clone)]
 struct New {
     object: Value,
-    /// What of it is stored and not read, where it was applied.
-    applied: Option<Unread>,
+    is_applied: bool,
 }
 
 /// Creates an object.
@@ -169,7 +166,7 @@ async fn create_draft(
     admission::mutate(&Review::of_new(engine, call, part.subresource(), options), draft, warnings).await?;
     // A webhook may have moved it. One that has renamed it decides.
     place_in_namespace(call, draft)?;
-    if new.applied.is_some() {
+    if new.is_applied {
         version_of(draft)?;
         // What is not stored is answered as it was sent.
         if !options.dry_run {
@@ -188,7 +185,7 @@ async fn create_draft(
         } else if call.kind.behaviour.names_itself && object::name(&next.object).is_empty() {
             object::set_meta(&mut next.object, "name", Some(engine.world().dice.uid().into()));
         }
-        match create_object(engine, epoch, call, part, next, options, warnings).await {
+        match create_object(engine, epoch, call, part, next.object, options, warnings).await {
             Err(error) if attempts > 0 && error.reason == "AlreadyExists" => {}
             outcome => return outcome,
         }
@@ -227,7 +224,7 @@ async fn create_object(
     epoch: Epoch,
     call: Call<'_>,
     part: Part,
-    New { mut object, applied }: New,
+    mut object: Value,
     options: &WriteOptions,
     warnings: &mut Vec<String>,
 ) -> Result<Bytes, ApiError> {
@@ -237,8 +234,7 @@ async fn create_object(
     if kind.has_status() && !has_its_own {
         object::as_map(&mut object).remove("status");
     }
-    let leaves_unread = applied.is_some_and(|unread| unread.is_left_by(kind, Part::Main));
-    let lacks = leaves_unread || kind.rules.within(|| (kind.rules.lacks_defaults)(&object));
+    let lacks_defaults = kind.rules.within(|| (kind.rules.lacks_defaults)(&object));
     kind.rules.early_warnings(&object, warnings);
     kind.rules.prepare_create(&mut object);
     stamp(engine, kind, &mut object, None);
@@ -265,6 +261,7 @@ async fn create_object(
     if let Some(complete) = kind.rules.complete {
         complete(&mut object);
     }
+    let leaves_unread = custom::prune(kind, &mut object);
     kind.schema().leave_out(&mut object, kind.encoding());
     // What an update or an applied configuration creates is stored where the request says, even if admission has renamed it.
     let key = key(call.namespace, if call.name.is_empty() { &name } else { call.name });
@@ -283,7 +280,7 @@ async fn create_object(
     // It is never stored (`APIObjectVersioner.PrepareObjectForStorage`).
     object::set_meta(&mut object, "selfLink", None);
     let addresses = addresses_of(kind, &object);
-    let draft = if lacks { encode::lacking } else { encode::draft };
+    let draft = if leaves_unread || lacks_defaults { encode::lacking } else { encode::draft };
     let change = Change::Put(draft(kind, convert::in_storage_version(engine, kind, object).await?));
     let entry = engine
         .commit(epoch, kind, &key, Expect::Absent, change)

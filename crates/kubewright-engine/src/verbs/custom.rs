@@ -1,4 +1,4 @@
-//! The validation of custom resources, in the order of kube-apiserver
+//! The validation of custom resources, and what is stored of them, in the order of kube-apiserver
 //! (`apiextensions-apiserver/pkg/registry/customresource/{strategy,status_strategy,validator}.go`).
 
 use kubewright_kinds::{Kind, ScalePaths, Subresource};
@@ -34,6 +34,12 @@ pub(super) fn check(kind: &Kind, candidate: Candidate<'_>, errors: &mut Vec<Fiel
     let (broken, warnings) = schema.rule_errors(candidate, errors);
     errors.extend(broken);
     warnings
+}
+
+/// Prunes what configurations and admission have made of a custom object, before it is stored. Returns whether kube-apiserver would store
+/// what was pruned, and then not read it. The next write of what is read is a write then, although nothing changes.
+pub(super) fn prune(kind: &Kind, object: &mut Value) -> bool {
+    kind.custom.as_ref().is_some_and(|custom| custom.versions.prune(&kind.version, object))
 }
 
 /// What is wrong with the numbers and the selector that the scale subresource shows.

@@ -8,7 +8,7 @@ use http::StatusCode;
 use jiff::{Timestamp, ToSpan};
 use kubewright_kinds::{Kind, Role, Summary, encode};
 use kubewright_meta::{ApiError, object};
-use kubewright_store::{Change, Entry, Expect};
+use kubewright_store::{Change, Draft, Entry, Expect};
 use serde_json::{Value, json};
 
 use super::follow_up::addresses;
@@ -111,11 +111,7 @@ async fn delete_asking(
         let differs = |field: &str| next["metadata"].get(field) != current["metadata"].get(field);
         let ends_otherwise = differs("deletionTimestamp") || differs("deletionGracePeriodSeconds");
         let marks = !goes || call.kind.behaviour.role == Role::Pod && ends_otherwise;
-        let mark = if marks {
-            Some(convert::in_storage_version(engine, call.kind, next.clone()).await?)
-        } else {
-            None
-        };
+        let mark = if marks { Some(mark_of(engine, call, &stored, &next, options).await?) } else { None };
         if let Some(entry) = mark_and_remove(engine, epoch, call, stored, mark, goes).await? {
             if goes {
                 let had = addresses_of(call.kind, &current);
@@ -144,6 +140,24 @@ async fn is_stored_otherwise(
     Ok(!encode::is_stored_as(&encode::draft(call.kind, object), stored))
 }
 
+/// What is stored of an object that is to be marked. Built-in kinds are marked as they are stored, whatever the version in which that is asked:
+/// what is added where an object is converted is not stored.
+async fn mark_of(
+    engine: &Engine,
+    call: Call<'_>,
+    stored: &Entry<Summary>,
+    marked: &Value,
+    options: &DeleteOptions,
+) -> Result<Draft<Summary>, ApiError> {
+    let kinds = engine.kinds();
+    let Some(kind) = call.kind.stored_in().and_then(|kind| kinds.find(kind)) else {
+        let marked = convert::in_storage_version(engine, call.kind, marked.clone()).await?;
+        return Ok(encode::draft(call.kind, marked));
+    };
+    let marked = deletion(engine, Call { kind, ..call }, &encode::value(kind, stored), options);
+    Ok(encode::draft(kind, marked.object))
+}
+
 /// Stores the mark of an object that is deleted, and removes what goes. `None` when somebody was faster; but who removes what was marked here,
 /// as a kubelet does, has done what was asked for (`registry/generic/registry/store.go`, `ignoreNotFound`).
 async fn mark_and_remove(
@@ -151,13 +165,12 @@ async fn mark_and_remove(
     epoch: Epoch,
     call: Call<'_>,
     mut entry: Arc<Entry<Summary>>,
-    mark: Option<Value>,
+    mark: Option<Draft<Summary>>,
     goes: bool,
 ) -> Result<Option<Arc<Entry<Summary>>>, ApiError> {
     let is_marked = mark.is_some();
     if let Some(mark) = mark {
-        let change = Change::Put(encode::draft(call.kind, mark));
-        let Some(marked) = commit_deletion(engine, epoch, call, &entry, change).await? else {
+        let Some(marked) = commit_deletion(engine, epoch, call, &entry, Change::Put(mark)).await? else {
             return Ok(None);
         };
         entry = marked;
@@ -392,7 +405,7 @@ fn check_preconditions(call: Call<'_>, current: &Value, options: &DeleteOptions)
     // What is stored as another kind is named by that one's group.
     let group = call.kind.storage_api_version();
     let group = group.split_once('/').map_or("", |(group, _)| group);
-    let conflict = |why: &str| ApiError::conflict_on_kind(&call.kind.kind, group, call.name, why);
+    let conflict = |why: &str| ApiError::conflict_on_kind(&call.kind.kind, group, object::name(current), why);
     // These two look themselves before anything else does (`registry/core/namespace/storage/storage.go`,
     // `apiextensions-apiserver/pkg/registry/customresourcedefinition/etcd.go`).
     let looks_itself = matches!(call.kind.behaviour.role, Role::Namespace | Role::Definition);

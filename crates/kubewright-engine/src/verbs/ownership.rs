@@ -9,7 +9,6 @@ use kubewright_schema::fields::{self, Write};
 use kubewright_schema::patch::Configuration;
 use serde_json::Value;
 
-use super::Part;
 use crate::engine::Engine;
 use crate::request::{Call, FieldValidation, WriteOptions, body, type_of_body};
 
@@ -60,54 +59,7 @@ fn as_written<'v>(kind: &Kind, object: &'v Value) -> Cow<'v, Value> {
     Cow::Owned(written)
 }
 
-/// What applying a configuration makes of an object.
-#[derive(Clone)]
-pub(super) struct Applied {
-    /// The object: typed, owned, not yet defaulted.
-    pub(super) object: Value,
-    /// What kube-apiserver stores of it, though it is not read: it decodes no custom object that was applied.
-    pub(super) unread: Unread,
-}
-
-/// Which parts of an object are stored with something that is not read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Unread {
-    metadata: bool,
-    status: bool,
-    rest: bool,
-}
-
-impl Unread {
-    /// What is stored and not read of a custom object that a configuration made; `unknown` are the fields of it that its schema does not
-    /// have.
-    fn of(kind: &Kind, config: &Configuration, unknown: &[String]) -> Self {
-        if kind.custom.is_none() {
-            return Self::default();
-        }
-        let is_status = |path: &String| path == "status" || path.starts_with("status.");
-        Self {
-            metadata: says_nothing(&config.value["metadata"]),
-            status: unknown.iter().any(is_status),
-            rest: unknown.iter().any(|path| !is_status(path)),
-        }
-    }
-
-    /// Whether the write of a part leaves any. The next write of what is read is a write then, although nothing changes.
-    pub(super) fn is_left_by(self, kind: &Kind, part: Part) -> bool {
-        match part {
-            Part::Main => self.metadata || self.is_wanted(kind),
-            Part::Status => self.status,
-            Part::Member(_) | Part::Trusted => false,
-        }
-    }
-
-    /// Whether what is wanted has any: each time that it is applied this is another generation.
-    pub(super) fn is_wanted(self, kind: &Kind) -> bool {
-        self.rest || self.status && !kind.has_status()
-    }
-}
-
-/// What applying a configuration makes of an object. Warnings are added to `warnings`.
+/// What applying a configuration makes of an object: typed, owned, not yet defaulted. Warnings are added to `warnings`.
 ///
 /// # Errors
 /// As [`Write::apply`], and what strict decoding has against the configuration.
@@ -119,7 +71,7 @@ pub(super) fn applied(
     options: &WriteOptions,
     live: Option<&Value>,
     warnings: &mut Vec<String>,
-) -> Result<Applied, ApiError> {
+) -> Result<Value, ApiError> {
     let force = options.force;
     let value = writing(engine, call, subresource, options, |write| write.apply(live, &config.value, force))?;
     strict(config, options.validation, warnings)?;
@@ -132,27 +84,7 @@ pub(super) fn applied(
         object::set_meta(&mut read, "managedFields", Some(given.clone()));
         body::typed(call.kind, read, &mut Vec::new()).map_err(failed)?;
     }
-    let (object, unknown) = body::typed(call.kind, value, warnings).map_err(failed)?;
-    Ok(Applied { object, unread: Unread::of(call.kind, config, &unknown) })
-}
-
-/// The members of metadata that kube-apiserver stores of an applied custom object although there is nothing in them.
-const STORED_EMPTY: [&str; 6] =
-    ["annotations", "deletionGracePeriodSeconds", "finalizers", "generateName", "labels", "ownerReferences"];
-
-/// Whether metadata says something without contents.
-fn says_nothing(metadata: &Value) -> bool {
-    let is_empty = |value: &Value| match value {
-        Value::Null => true,
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-        _ => false,
-    };
-    // A label without a value is stored as none, and read as an empty one.
-    let texts = ["annotations", "labels"].into_iter().filter_map(|member| metadata[member].as_object());
-    texts.flat_map(serde_json::Map::values).any(Value::is_null)
-        || STORED_EMPTY.iter().any(|member| metadata.get(member).is_some_and(is_empty))
+    body::typed(call.kind, value, warnings).map_err(failed)
 }
 
 fn writing<T>(

@@ -114,8 +114,8 @@ fn carry_metadata(next: &mut Value, current: &Value) {
     }
 }
 
-/// Raises the generation where the write has changed what is wanted. `unread`: it has changed what of that is not read.
-pub(super) fn raise_generation(kind: &Kind, part: Part, next: &mut Value, current: &Value, unread: bool) {
+/// Raises the generation where the write has changed what is wanted.
+pub(super) fn raise_generation(kind: &Kind, part: Part, next: &mut Value, current: &Value) {
     // Where status is not written apart, it is content like any other.
     let raised = |status_counts: bool| {
         kind.rules.generation.raised(next, current)
@@ -123,7 +123,7 @@ pub(super) fn raise_generation(kind: &Kind, part: Part, next: &mut Value, curren
                 && matches!(kind.rules.generation, Generation::Content | Generation::AsGiven)
                 && next.get("status") != current.get("status"))
     };
-    if !matches!(part, Part::Status | Part::Trusted) && (unread || raised(!kind.has_status())) {
+    if !matches!(part, Part::Status | Part::Trusted) && raised(!kind.has_status()) {
         object::set_meta(next, "generation", Some((object::generation(current) + 1).into()));
     }
 }

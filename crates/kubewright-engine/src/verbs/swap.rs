@@ -16,7 +16,6 @@ use serde_json::Value;
 
 use super::delete::is_finished;
 use super::follow_up::addresses;
-use super::ownership::{Applied, Unread};
 use super::part::{Part, prepare, raise_generation, stamp};
 use super::{Written, custom, definitions, device_claims, follow_up, ownership};
 use crate::admission::{self, Edit, Operation, Options, Review};
@@ -115,8 +114,7 @@ async fn try_swap(
         options: Options::Write(options),
         collection: false,
     };
-    let Applied { object: mut next, unread } =
-        next(engine, &review, part, step, options, &current, warnings).await?;
+    let mut next = next(engine, &review, part, step, options, &current, warnings).await?;
     if matches!(step, Step::Change(_) | Step::Apply(_)) {
         place_in_namespace(call, &mut next)?;
         check_name(call, object::name(&next))?;
@@ -126,7 +124,7 @@ async fn try_swap(
         check_uid(call, options, &current, &next)?;
     }
     match step {
-        Step::Apply(_) => body::default_applied(call.kind, &mut next),
+        Step::Apply(_) => body::default_changed(call.kind, &mut next),
         // Nobody decodes the object that a scale is put into, and so it gets no defaults.
         Step::View(_) if call.kind.custom.is_some() => {}
         _ => body::default(call.kind, &mut next),
@@ -165,7 +163,7 @@ async fn try_swap(
         warnings.extend(call.kind.rules.warnings(&next, Some(&current)));
     }
     warnings.extend(definitions::warnings(call.kind, &next, Some(&current)));
-    raise_generation(call.kind, part, &mut next, &current, unread.is_wanted(call.kind));
+    raise_generation(call.kind, part, &mut next, &current);
     call.kind.schema().leave_out(&mut next, Encoding::Json);
     fields::keep_times(&mut next, &current, if call.kind.custom.is_some() { Value::eq } else { at::same });
     if asks {
@@ -174,10 +172,9 @@ async fn try_swap(
     }
     call.kind.schema().leave_out(&mut next, call.kind.encoding());
     let lacks_defaults = complete_as_read(call.kind, &mut next);
-    let leaves_unread = unread.is_left_by(call.kind, part) || lacks_defaults;
-    // What a status says in an older version is more once it is stored, though it reads the same.
-    let may_add = part == Part::Status && call.kind.custom.is_none() && !call.kind.is_storage();
-    let found = Found { part, stored: &stored, entry: &entry, current: &current, leaves_unread, may_add };
+    // What is said in an older version is more once it is stored, though it reads the same.
+    let may_add = call.kind.stored_in().is_some();
+    let found = Found { part, stored: &stored, entry: &entry, current: &current, lacks_defaults, may_add };
     keep(engine, epoch, call, found, next, options, conditional).await
 }
 
@@ -197,8 +194,8 @@ struct Found<'a> {
     /// The same in the version that is written.
     entry: &'a Arc<Entry<Summary>>,
     current: &'a Value,
-    /// Whether what it makes is stored with something that is not read.
-    leaves_unread: bool,
+    /// Whether what it makes is stored without defaults that are there when it is read.
+    lacks_defaults: bool,
     /// Whether what it makes may be stored otherwise although it is read as what is there.
     may_add: bool,
 }
@@ -208,7 +205,7 @@ async fn keep(
     engine: &Engine,
     epoch: Epoch,
     call: Call<'_>,
-    Found { part, stored, entry, current, leaves_unread, may_add }: Found<'_>,
+    Found { part, stored, entry, current, lacks_defaults, may_add }: Found<'_>,
     mut next: Value,
     options: &WriteOptions,
     conditional: bool,
@@ -217,9 +214,15 @@ async fn keep(
         // It is never stored (`APIObjectVersioner.PrepareObjectForStorage`).
         object::set_meta(&mut next, "selfLink", None);
     }
-    let same = next == *current;
-    // What has a time of its deletion and nothing to wait for goes with any write.
+    // What has a time of its deletion and nothing to wait for goes with any write, and is answered as it was asked for.
     let goes = is_finished(call.kind, &next);
+    let asked = goes.then(|| {
+        let mut asked = next.clone();
+        convert::hide(call.kind, part, &mut asked);
+        encode::bytes(call.kind, &asked)
+    });
+    let leaves_unread = custom::prune(call.kind, &mut next) || lacks_defaults;
+    let same = next == *current;
     if same && !goes && !leaves_unread && !may_add && !encode::is_outdated(call.kind, stored) {
         return Ok(Some(convert::answered(call.kind, part, Arc::clone(entry))));
     }
@@ -228,14 +231,12 @@ async fn keep(
     }
     let before = addresses_of(call.kind, current);
     let now = if goes { BTreeSet::new() } else { addresses_of(call.kind, &next) };
-    // What goes is answered as it was asked for.
-    let asked = goes.then(|| {
-        let mut asked = next.clone();
-        convert::hide(call.kind, part, &mut asked);
-        encode::bytes(call.kind, &asked)
-    });
     let draft = if leaves_unread { encode::lacking } else { encode::draft };
-    let draft = draft(call.kind, convert::in_storage_version(engine, call.kind, next).await?);
+    let kinds = engine.kinds();
+    let draft = match call.kind.stored_in().and_then(|kind| kinds.find(kind)) {
+        Some(kind) => draft(kind, in_stored_kind(call.kind, part, next, &encode::value(kind, stored))),
+        None => draft(call.kind, convert::in_storage_version(engine, call.kind, next).await?),
+    };
     // What would be stored in other words is written although nothing changes: so objects are moved to the storage version,
     // and keep the defaults of today. What a custom object would be stored as in the same words is not, whatever was sent (1.0 for 1).
     if (same || call.kind.custom.is_some()) && !goes && encode::is_stored_as(&draft, stored) {
@@ -260,6 +261,25 @@ async fn keep(
     }
 }
 
+/// A built-in object as the kind that it is stored as. What the write of a part does not change stays as it is stored: less may be stored
+/// than is read in another version.
+fn in_stored_kind(kind: &Kind, part: Part, mut object: Value, stored: &Value) -> Value {
+    kind.to_storage(&mut object);
+    let Some(members) = stored.as_object() else { return object };
+    for member in members.keys() {
+        let is_written = match (part, member.as_str()) {
+            (_, "apiVersion" | "kind" | "metadata") => true,
+            (Part::Main, "status") => !kind.has_status(),
+            (Part::Status, member) => member == "status",
+            (Part::Main | Part::Member(_) | Part::Trusted, _) => true,
+        };
+        if !is_written {
+            object::copy_member(&mut object, stored, member);
+        }
+    }
+    object
+}
+
 /// What a step makes of the current object: typed, not yet defaulted, and owned where it is applied. Of a view, admission has seen
 /// what is shown.
 async fn next(
@@ -270,9 +290,9 @@ async fn next(
     options: &WriteOptions,
     current: &Value,
     warnings: &mut Vec<String>,
-) -> Result<Applied, ApiError> {
+) -> Result<Value, ApiError> {
     let call = review.call;
-    let object = match step {
+    Ok(match step {
         Step::Replace(object) => object.clone(),
         Step::Edit(edit) => {
             let mut next = current.clone();
@@ -289,10 +309,9 @@ async fn next(
         Step::Change(change) => body::patched(call.kind, change, current, options.validation, warnings)?,
         Step::Apply(config) => {
             let subresource = part.subresource();
-            return ownership::applied(engine, call, subresource, config, options, Some(current), warnings);
+            ownership::applied(engine, call, subresource, config, options, Some(current), warnings)?
         }
-    };
-    Ok(Applied { object, unread: Unread::default() })
+    })
 }
 
 /// Commits what an object becomes; an object that was only waiting for its last finalizer goes instead.

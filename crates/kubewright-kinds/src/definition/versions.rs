@@ -149,6 +149,14 @@ impl Versions {
         }
     }
 
+    /// Prunes an object of a version that is about to be stored and was not pruned since it was changed. Returns whether kube-apiserver would
+    /// store what goes: it prunes what it decodes, and what it converts to the version that is stored, by the schema of that one.
+    pub fn prune(&self, version: &str, object: &mut Value) -> bool {
+        let is_stored = version == self.storage;
+        let schema = self.schema(version).filter(|_| is_stored || self.uniform);
+        schema.is_some_and(|schema| schema.prune(object)) && is_stored
+    }
+
     /// What will be read of an object that is about to be stored; borrowed where that is the object itself.
     #[must_use]
     pub fn as_read<'a>(&self, stored: &'a Value) -> Cow<'a, Value> {

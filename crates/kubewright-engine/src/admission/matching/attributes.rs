@@ -180,23 +180,15 @@ pub(super) fn has_labels(selector: &LabelSelector, object: &Value) -> bool {
     selector.matches_by(|key| labels.get(key).and_then(Value::as_str))
 }
 
-/// An object of the version that a policy or webhook has changed as one of the version of the request, by renaming alone where a webhook
-/// would convert it.
-pub(crate) fn converted_back(object: Value, from: &Kind, to: &Kind) -> Value {
-    let mut object = converted(object, from, to);
-    if to.custom.is_some() {
-        // Its metadata was read before.
-        let _ = to.schema().decode(&mut object);
+/// An object of one version as one of another version of the same resource: a custom one by renaming alone.
+pub(crate) fn converted(mut object: Value, from: &Kind, to: &Kind) -> Value {
+    if from.custom.is_some() {
+        // The kind that it says stays, be it another one.
+        object["apiVersion"] = to.api_version().into();
+        return object;
     }
-    object
-}
-
-/// An object of one version as one of another version of the same resource.
-fn converted(mut object: Value, from: &Kind, to: &Kind) -> Value {
-    if from.custom.is_none() {
-        from.to_storage(&mut object);
-        to.to_served(&mut object);
-    }
+    from.to_storage(&mut object);
+    to.to_served(&mut object);
     encode::set_type(to, &mut object);
     object
 }

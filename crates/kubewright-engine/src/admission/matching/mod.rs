@@ -6,6 +6,6 @@ mod cache;
 mod constraints;
 mod rule;
 
-pub(super) use attributes::{Attributes, Gvk, converted_back};
+pub(super) use attributes::{Attributes, Gvk, converted};
 pub(super) use cache::Cache;
 pub(super) use constraints::Constraints;

@@ -10,7 +10,7 @@ use kubewright_meta::{ApiError, object};
 use serde_json::{Value, json};
 
 use super::super::expressions::{Budget, Scope};
-use super::super::matching::{Attributes, converted_back};
+use super::super::matching::{Attributes, converted};
 use super::super::reinvocation::Round;
 use super::super::{Review, adopt};
 use super::binding::Binding;
@@ -242,8 +242,27 @@ fn change(
     };
     let adopted = adopt(review, matched, patched, true).map_err(NotChanged::Refused)?;
     let is_other = adopted != *seen;
-    let same = attributes.gvk(kind) == attributes.gvk(matched);
-    Ok((if same { adopted } else { converted_back(adopted, matched, kind) }, is_other))
+    if attributes.gvk(kind) == attributes.gvk(matched) {
+        return Ok((adopted, is_other));
+    }
+    match kind.custom {
+        Some(_) => Ok((converted(adopted, matched, kind), is_other)),
+        None => Err(failed(unconvertible(matched, kind))),
+    }
+}
+
+/// What a policy fails with that has changed a built-in object in another version than the request's: it is converted from that to this
+/// one, and not by way of the internal one (`k8s.io/apiserver/pkg/admission/plugin/policy/mutating/dispatcher.go`, `dispatchOne`).
+fn unconvertible(from: &Kind, to: &Kind) -> String {
+    let of_go = |kind: &Kind| format!("{}.{}", kind.version, kind.kind);
+    if from.group == to.group {
+        return format!("converting ({}) to ({}): unknown conversion", of_go(from), of_go(to));
+    }
+    format!(
+        "{} is not suitable for converting to {:?} in scheme \"pkg/api/legacyscheme/scheme.go:30\"",
+        of_go(from),
+        to.api_version()
+    )
 }
 
 impl Planned {

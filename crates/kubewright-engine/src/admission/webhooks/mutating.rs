@@ -8,7 +8,7 @@ use kubewright_meta::{ApiError, object::read_doubles_back};
 use kubewright_schema::patch::{JsonPatch, explain};
 use serde_json::Value;
 
-use super::super::matching::{Attributes, converted_back};
+use super::super::matching::{Attributes, converted};
 use super::super::reinvocation::Round;
 use super::super::{Review, adopt, warn};
 use super::answer::{Answer, denial};
@@ -114,7 +114,7 @@ async fn apply(
     } else {
         match review.objects.in_version(kind, &adopted).await? {
             Some(back) => back,
-            None => converted_back(adopted, matched, kind),
+            None => converted(adopted, matched, kind),
         }
     };
     Ok(changed)
