@@ -90,6 +90,9 @@ pub fn validate_resize(new: &Value, old: &Value) -> Vec<FieldError> {
             }
             check_whole(&spec, &before, errors);
         }
+        let is_whole_same = is_whole_set(&spec)
+            || is_whole_set(&before)
+            || spec.get("resources").same(&before.get("resources"));
         let count = errors.count();
         for list in LISTS {
             check_order(&spec.get(list), &before.get(list), list, errors);
@@ -124,6 +127,9 @@ pub fn validate_resize(new: &Value, old: &Value) -> Vec<FieldError> {
                 errors.forbidden(&spec, "resources for non-sidecar init containers are immutable");
             }
         }
+        if errors.count() == 0 && !is_whole_same {
+            errors.forbidden(&spec, MUTABLE);
+        }
     })
 }
 
@@ -147,7 +153,11 @@ fn check_whole(spec: &At<'_>, before: &At<'_>, errors: &mut Errors) {
         return;
     }
     check_removal(&now, &then, ["pod-level resource requests", "pod-level resource limits"], errors);
-    if !same(&without_cpu_and_memory(now.value, then.value), then.value) {
+    let mut rest = without_cpu_and_memory(now.value, then.value);
+    if !then.is_set() && rest.as_object().is_some_and(serde_json::Map::is_empty) {
+        rest = Value::Null;
+    }
+    if !same(&rest, then.value) {
         errors.forbidden(spec, "only cpu and memory resources are mutable at pod-level");
     }
 }
@@ -206,7 +216,9 @@ fn check_init(container: &At<'_>, before: &At<'_>, errors: &mut Errors) {
 /// Whether two containers differ in cpu and memory alone.
 fn is_same_otherwise(now: &Value, then: &Value) -> bool {
     let mut now = now.clone();
-    let resources = without_cpu_and_memory(&now["resources"], &then["resources"]);
+    let mut resources = without_cpu_and_memory(&now["resources"], &then["resources"]);
+    // Claims are not compared (`dropCPUMemoryResourcesFromContainer`): those that the container has had are missed.
+    fill::remove(&mut resources, "claims");
     fill::set(&mut now, "resources", resources);
     same(&now, then)
 }
@@ -235,4 +247,50 @@ fn without_cpu_and_memory(now: &Value, then: &Value) -> Value {
         }
     }
     now
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A pod whose one container, and which itself, ask for this.
+    fn pod(container: &Value, whole: &Value) -> Value {
+        let container = json!({"name": "c", "image": "i", "imagePullPolicy": "Always", "resources": container,
+            "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"});
+        let mut pod = json!({"metadata": {"name": "a", "namespace": "default", "uid": "u"}, "spec": {
+            "containers": [container], "restartPolicy": "Always", "dnsPolicy": "ClusterFirst",
+            "terminationGracePeriodSeconds": 30, "securityContext": {}, "schedulerName": "s"}});
+        if !whole.is_null() {
+            pod["spec"]["resources"] = whole.clone();
+        }
+        pod
+    }
+
+    fn told(new: &Value, old: &Value) -> Vec<String> {
+        validate_resize(new, old).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn claims_that_a_container_gets_are_not_compared_and_those_that_it_had_are_missed() {
+        let limits = json!({"limits": {"cpu": "1"}, "requests": {"cpu": "1"}});
+        let mut with_claims = limits.clone();
+        with_claims["claims"] = json!([{"name": "gpu"}]);
+        let (with, without) = (pod(&with_claims, &Value::Null), pod(&limits, &Value::Null));
+        let is_told = |told: Vec<String>| told.iter().any(|one| one.contains(MUTABLE));
+        assert!(!is_told(told(&with, &without)));
+        assert!(is_told(told(&with, &with)));
+        assert!(told(&without, &without).is_empty());
+    }
+
+    #[test]
+    fn a_pod_may_begin_to_ask_for_cpu_as_a_whole_and_not_for_nothing() {
+        let own = json!({"limits": {"cpu": "1"}, "requests": {"cpu": "1"}});
+        let whole = json!({"limits": {"cpu": "2"}, "requests": {"cpu": "2"}});
+        let old = pod(&own, &Value::Null);
+        assert_eq!(told(&pod(&own, &whole), &old), Vec::<String>::new());
+        let told = told(&pod(&own, &json!({})), &old);
+        assert_eq!(told, [format!("spec: Forbidden: {MUTABLE}")]);
+    }
 }
