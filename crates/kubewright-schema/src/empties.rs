@@ -36,14 +36,18 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// Leaves out what is not written.
-    pub(crate) fn leave_out(self, node: &Node, value: &mut Value) {
+    /// Leaves out what is not written. Returns whether bytes without contents are among it: protobuf has these, though they are read as none.
+    pub(crate) fn leave_out(self, node: &Node, value: &mut Value) -> bool {
         cost::step();
         let node = node.target();
+        let mut has_bytes = false;
         match value {
             Value::Object(members) if !members.is_empty() => {
                 if let Additional::Of(values) = &node.additional {
-                    return members.values_mut().for_each(|value| self.leave_out(values, value));
+                    for value in members.values_mut() {
+                        has_bytes |= self.leave_out(values, value);
+                    }
+                    return has_bytes;
                 }
                 if let (Coding::SchemaOr(_), Some(schema)) = (node.coding, &node.items) {
                     return self.leave_out(schema, value);
@@ -51,9 +55,10 @@ impl Encoding {
                 members.retain(|name, value| {
                     let Some(field) = node.properties.get(name.as_str()) else { return true };
                     if !is_empty(field, value) && !is_no_schema(field, value) {
-                        self.leave_out(field, value);
+                        has_bytes |= self.leave_out(field, value);
                         return true;
                     }
+                    has_bytes |= value.is_string();
                     let shown = is_shown(node, name);
                     if shown && self == Self::Protobuf {
                         *value = Value::Null;
@@ -63,12 +68,15 @@ impl Encoding {
             }
             Value::Array(items) => {
                 if let Some(item) = self.items(node) {
-                    items.iter_mut().for_each(|value| self.leave_out(item, value));
+                    for value in items {
+                        has_bytes |= self.leave_out(item, value);
+                    }
                 }
             }
             Value::String(time) if node.coding == Coding::Time => scalar::cut(time),
             _ => {}
         }
+        has_bytes
     }
 
     /// The value as it is written.

@@ -252,11 +252,10 @@ impl Schema {
         }
     }
 
-    /// Leaves out the lists and maps without entries that are not written. Custom kinds: nothing.
-    pub fn leave_out(&self, object: &mut Value, encoding: Encoding) {
-        if matches!(self.origin, Origin::BuiltIn { .. }) {
-            encoding.leave_out(&self.root, object);
-        }
+    /// Leaves out the lists and maps without entries that are not written. Returns whether bytes without contents were left out, which
+    /// protobuf has. Custom kinds: nothing.
+    pub fn leave_out(&self, object: &mut Value, encoding: Encoding) -> bool {
+        matches!(self.origin, Origin::BuiltIn { .. }) && encoding.leave_out(&self.root, object)
     }
 
     /// An object as JSON writes it: what webhooks and policies see.

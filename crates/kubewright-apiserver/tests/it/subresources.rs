@@ -6,7 +6,7 @@ mod streams;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::support::Api;
+use crate::support::{Api, CERTIFICATE_REQUEST};
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
@@ -229,4 +229,25 @@ async fn a_token_for_another_account_is_refused_before_the_account_is_looked_up(
     let told = api.post(path, request("another")).await.refused(422, "Invalid");
     assert!(told.ends_with("must match the service account name if specified"), "{told}");
     api.post(path, request("nobody")).await.refused(404, "NotFound");
+}
+
+/// Protobuf has them, though they are read as none (`GuaranteedUpdate` compares what is stored).
+#[tokio::test(start_paused = true)]
+async fn a_certificate_without_contents_is_a_write_and_so_is_that_it_goes() {
+    let api = Api::start().await;
+    let requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+    let spec =
+        json!({"signerName": "example.com/s", "usages": ["client auth"], "request": CERTIFICATE_REQUEST});
+    let made = api.post(requests, json!({"metadata": {"name": "a"}, "spec": spec})).await.expect(201);
+    let patch = async |certificate: &str| {
+        let patch = json!({"status": {"certificate": certificate}});
+        let written = api.patch(&format!("{requests}/a/status"), "merge", patch).await.expect(200);
+        assert_eq!(written["status"], json!({}));
+        written["metadata"]["resourceVersion"].clone()
+    };
+    let first = patch("").await;
+    assert_ne!(first, made["metadata"]["resourceVersion"]);
+    assert_eq!(patch("").await, first);
+    let other = api.patch(&format!("{requests}/a/status"), "merge", json!({})).await.expect(200);
+    assert_ne!(other["metadata"]["resourceVersion"], first);
 }

@@ -6,7 +6,7 @@ use kubewright_meta::{ApiError, object};
 use serde_json::{Value, json};
 
 use super::Part;
-use super::swap::precondition_failed;
+use super::preconditions::precondition_failed;
 use crate::admission::{self, Review};
 use crate::engine::Engine;
 use crate::request::Call;

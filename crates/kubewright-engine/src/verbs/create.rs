@@ -9,7 +9,7 @@ use kubewright_kinds::{Kind, Role, encode};
 use kubewright_meta::rules::metadata::NameRule;
 use kubewright_meta::{ApiError, FieldError, object};
 use kubewright_schema::patch::Configuration;
-use kubewright_schema::{Candidate, Extent};
+use kubewright_schema::{Candidate, Encoding, Extent};
 use kubewright_store::{Change, Expect};
 use serde_json::Value;
 
@@ -261,8 +261,10 @@ async fn create_object(
     if let Some(complete) = kind.rules.complete {
         complete(&mut object);
     }
-    let leaves_unread = custom::prune(kind, &mut object);
-    kind.schema().leave_out(&mut object, kind.encoding());
+    let was_pruned = custom::prune(kind, &mut object);
+    let encoding = kind.encoding();
+    let has_bytes = kind.schema().leave_out(&mut object, encoding) && encoding == Encoding::Protobuf;
+    let leaves_unread = lacks_defaults || was_pruned || has_bytes;
     // What an update or an applied configuration creates is stored where the request says, even if admission has renamed it.
     let key = key(call.namespace, if call.name.is_empty() { &name } else { call.name });
     let generates = !object::meta_text(&object, "generateName").is_empty();
@@ -280,7 +282,7 @@ async fn create_object(
     // It is never stored (`APIObjectVersioner.PrepareObjectForStorage`).
     object::set_meta(&mut object, "selfLink", None);
     let addresses = addresses_of(kind, &object);
-    let draft = if leaves_unread || lacks_defaults { encode::lacking } else { encode::draft };
+    let draft = if leaves_unread { encode::lacking } else { encode::draft };
     let change = Change::Put(draft(kind, convert::in_storage_version(engine, kind, object).await?));
     let entry = engine
         .commit(epoch, kind, &key, Expect::Absent, change)

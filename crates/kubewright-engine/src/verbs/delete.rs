@@ -12,7 +12,7 @@ use kubewright_store::{Change, Draft, Entry, Expect};
 use serde_json::{Value, json};
 
 use super::follow_up::addresses;
-use super::swap::modified;
+use super::preconditions::modified;
 use super::{List, Part, WriteResult, Written, definitions, follow_up, read, unread};
 use crate::admission::{self, Operation, Options, Review};
 use crate::engine::allocate::addresses_of;

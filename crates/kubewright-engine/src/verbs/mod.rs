@@ -3,6 +3,7 @@
 //! A kind is only asked for its data and its pure functions ([`kubewright_kinds`]). A verb is a function over the
 //! [`Engine`](crate::Engine).
 
+mod attempt;
 mod bind;
 mod create;
 mod custom;
@@ -17,6 +18,7 @@ mod objects;
 mod ownership;
 mod part;
 mod patch;
+mod preconditions;
 mod read;
 mod reset;
 mod scale;

@@ -16,7 +16,8 @@ use kubewright_table as table;
 use serde_json::{Map, Value, json};
 
 use super::edit::write_view;
-use super::swap::{View, check_version, precondition_failed};
+use super::preconditions::{check_version, precondition_failed};
+use super::swap::View;
 use super::{Written, ownership};
 use crate::engine::Engine;
 use crate::request::body::{of_patch, patched};

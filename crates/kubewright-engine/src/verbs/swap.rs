@@ -7,23 +7,22 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::StatusCode;
 use kubewright_kinds::{Kind, Summary, encode, unreadable};
-use kubewright_meta::rules::at;
-use kubewright_meta::{ApiError, FieldError, object};
+use kubewright_meta::{ApiError, object};
 use kubewright_schema::patch::{Change, Configuration};
-use kubewright_schema::{Candidate, Encoding, Extent, fields};
-use kubewright_store::{self as store, Entry, Expect, Revision};
+use kubewright_store::{self as store, Entry, Expect};
 use serde_json::Value;
 
+use super::attempt::{Attempt, Judged};
 use super::delete::is_finished;
 use super::follow_up::addresses;
-use super::part::{Part, prepare, raise_generation, stamp};
-use super::{Written, custom, definitions, device_claims, follow_up, ownership};
-use crate::admission::{self, Edit, Operation, Options, Review};
-use crate::engine::allocate::{self, addresses_of};
+use super::part::Part;
+use super::preconditions::modified;
+use super::{Written, custom, follow_up};
+use crate::admission::{Edit, Operation, Options, Review};
+use crate::engine::allocate::addresses_of;
 use crate::engine::epochs::Epoch;
 use crate::engine::{Engine, convert};
-use crate::request::place::{check_name, place_in_namespace};
-use crate::request::{Call, WriteOptions, body, type_of_body, version_of};
+use crate::request::{Call, WriteOptions};
 
 /// How the next object comes from the current one.
 pub(super) enum Step<'a> {
@@ -56,14 +55,14 @@ pub(super) trait View: Send + Sync {
 
 impl<'a> Step<'a> {
     /// The verb that a client asks by.
-    fn verb(&self) -> &'static str {
+    pub(super) fn verb(&self) -> &'static str {
         match self {
             Self::Change(_) | Self::Apply(_) => "patch",
             Self::Replace(_) | Self::Edit(_) | Self::View(_) => "update",
         }
     }
 
-    fn view(&self) -> Option<&'a dyn View> {
+    pub(super) fn view(&self) -> Option<&'a dyn View> {
         match self {
             Self::View(view) => Some(*view),
             _ => None,
@@ -114,76 +113,11 @@ async fn try_swap(
         options: Options::Write(options),
         collection: false,
     };
-    let mut next = next(engine, &review, part, step, options, &current, warnings).await?;
-    if matches!(step, Step::Change(_) | Step::Apply(_)) {
-        place_in_namespace(call, &mut next)?;
-        check_name(call, object::name(&next))?;
-    }
-    let replaces = matches!(step, Step::Replace(_));
-    if replaces {
-        check_uid(call, options, &current, &next)?;
-    }
-    match step {
-        Step::Apply(_) => body::default_changed(call.kind, &mut next),
-        // Nobody decodes the object that a scale is put into, and so it gets no defaults.
-        Step::View(_) if call.kind.custom.is_some() => {}
-        _ => body::default(call.kind, &mut next),
-    }
-    if let Some(complete) = call.kind.rules.complete {
-        complete(&mut next);
-    }
-    let is_owned = match step {
-        Step::Replace(_) | Step::Change(_) => true,
-        Step::Edit(_) => !options.manager.is_empty(),
-        Step::Apply(_) | Step::View(_) => false,
-    };
-    if is_owned {
-        ownership::own(engine, call, part.subresource(), options, Some(&current), &mut next);
-    }
-    call.kind.schema().settle(&mut next);
-    // What the server changes by itself was admitted as what asked for it.
-    let asks = part != Part::Trusted;
-    if asks && shown.is_none() {
-        admission::mutate(&review, &mut next, warnings).await?;
-    }
-    // After who may change the object has seen it (`Store.Update`).
-    let conditional = check_version(call, &current, &next)? && replaces;
-    let named = type_of_body::named_in_refusals(call.kind, &next);
-    prepare(call.kind, part, &mut next, &current);
-    if matches!(part, Part::Main | Part::Status) {
-        stamp(engine, call.kind, &mut next, Some(&current));
-    }
-    let _allocation = match part {
-        Part::Status => None,
-        _ => Some(allocate::allocate(engine, call.kind, &mut next, Some(&current), options.dry_run).await?),
-    };
-    let rights = device_claims::errors(engine, call, (part, step.verb()), &next, Some(&current));
-    check(&review, part, (&next, &named), &current, rights, warnings)?;
-    if part == Part::Main {
-        warnings.extend(call.kind.rules.warnings(&next, Some(&current)));
-    }
-    warnings.extend(definitions::warnings(call.kind, &next, Some(&current)));
-    raise_generation(call.kind, part, &mut next, &current);
-    call.kind.schema().leave_out(&mut next, Encoding::Json);
-    fields::keep_times(&mut next, &current, if call.kind.custom.is_some() { Value::eq } else { at::same });
-    if asks {
-        let shown = step.view().map(|view| view.of(&next));
-        admission::validate(&review, shown.as_ref().unwrap_or(&next), warnings).await?;
-    }
-    call.kind.schema().leave_out(&mut next, call.kind.encoding());
-    let lacks_defaults = complete_as_read(call.kind, &mut next);
-    // What is said in an older version is more once it is stored, though it reads the same.
-    let may_add = call.kind.stored_in().is_some();
-    let found = Found { part, stored: &stored, entry: &entry, current: &current, lacks_defaults, may_add };
-    keep(engine, epoch, call, found, next, options, conditional).await
-}
-
-/// Fills in what is not stored of an object and is there whenever it is read. Returns whether there is any.
-fn complete_as_read(kind: &Kind, object: &mut Value) -> bool {
-    let Some(complete) = kind.rules.complete else { return false };
-    let stored = object.clone();
-    complete(object);
-    *object != stored
+    let attempt = Attempt { engine, review, part, step, options, current: &current };
+    let next = attempt.propose(warnings).await?;
+    let judged = attempt.judge(next, warnings).await?;
+    let found = Found { part, stored: &stored, entry: &entry, current: &current };
+    keep(engine, epoch, call, found, judged, options).await
 }
 
 /// What a write has found.
@@ -194,10 +128,6 @@ struct Found<'a> {
     /// The same in the version that is written.
     entry: &'a Arc<Entry<Summary>>,
     current: &'a Value,
-    /// Whether what it makes is stored without defaults that are there when it is read.
-    lacks_defaults: bool,
-    /// Whether what it makes may be stored otherwise although it is read as what is there.
-    may_add: bool,
 }
 
 /// Keeps the next object, unless nothing changes or it is only a trial. `None` when somebody was faster.
@@ -205,10 +135,9 @@ async fn keep(
     engine: &Engine,
     epoch: Epoch,
     call: Call<'_>,
-    Found { part, stored, entry, current, lacks_defaults, may_add }: Found<'_>,
-    mut next: Value,
+    Found { part, stored, entry, current }: Found<'_>,
+    Judged { object: mut next, mut leaves_unread, names_version, .. }: Judged<'_>,
     options: &WriteOptions,
-    conditional: bool,
 ) -> Result<Option<Bytes>, ApiError> {
     if !options.dry_run {
         // It is never stored (`APIObjectVersioner.PrepareObjectForStorage`).
@@ -221,8 +150,10 @@ async fn keep(
         convert::hide(call.kind, part, &mut asked);
         encode::bytes(call.kind, &asked)
     });
-    let leaves_unread = custom::prune(call.kind, &mut next) || lacks_defaults;
+    leaves_unread |= custom::prune(call.kind, &mut next);
     let same = next == *current;
+    // What is said in an older version is more once it is stored, though it reads the same.
+    let may_add = call.kind.stored_in().is_some();
     if same && !goes && !leaves_unread && !may_add && !encode::is_outdated(call.kind, stored) {
         return Ok(Some(convert::answered(call.kind, part, Arc::clone(entry))));
     }
@@ -256,7 +187,7 @@ async fn keep(
             let entry = convert::viewed(engine, call.kind, entry).await?;
             Ok(Some(convert::answered(call.kind, part, entry)))
         }
-        None if conditional => Err(modified(call)),
+        None if names_version => Err(modified(call)),
         None => Ok(None),
     }
 }
@@ -280,40 +211,6 @@ fn in_stored_kind(kind: &Kind, part: Part, mut object: Value, stored: &Value) ->
     object
 }
 
-/// What a step makes of the current object: typed, not yet defaulted, and owned where it is applied. Of a view, admission has seen
-/// what is shown.
-async fn next(
-    engine: &Engine,
-    review: &Review<'_>,
-    part: Part,
-    step: &Step<'_>,
-    options: &WriteOptions,
-    current: &Value,
-    warnings: &mut Vec<String>,
-) -> Result<Value, ApiError> {
-    let call = review.call;
-    Ok(match step {
-        Step::Replace(object) => object.clone(),
-        Step::Edit(edit) => {
-            let mut next = current.clone();
-            edit(&mut next)?;
-            next
-        }
-        Step::View(view) => {
-            let mut shown = view.next(current, warnings)?;
-            admission::mutate(review, &mut shown, warnings).await?;
-            let mut next = current.clone();
-            view.put(&shown, &mut next)?;
-            next
-        }
-        Step::Change(change) => body::patched(call.kind, change, current, options.validation, warnings)?,
-        Step::Apply(config) => {
-            let subresource = part.subresource();
-            ownership::applied(engine, call, subresource, config, options, Some(current), warnings)?
-        }
-    })
-}
-
 /// Commits what an object becomes; an object that was only waiting for its last finalizer goes instead.
 /// `None` when somebody was faster.
 async fn commit_next(
@@ -334,91 +231,4 @@ async fn commit_next(
     }
     follow_up::follow_up(engine, kind, call.name).await;
     Ok(Some(entry))
-}
-
-fn check(
-    review: &Review<'_>,
-    part: Part,
-    (next, named): (&Value, &(String, String)),
-    current: &Value,
-    mut errors: Vec<FieldError>,
-    warnings: &mut Vec<String>,
-) -> Result<(), ApiError> {
-    let kind = review.call.kind;
-    errors.extend(match part {
-        Part::Main if type_of_body::says_other(kind, next) => {
-            kind.rules.errors_of_metadata_on_update(next, current, kind.namespaced())
-        }
-        Part::Main => kind.rules.errors_on_update(next, current, kind.namespaced()),
-        Part::Status => kind.rules.errors_on_status(next, current, kind.namespaced()),
-        Part::Member(member) => {
-            let of_member = || member.errors(next, current);
-            kind.rules.errors_on_member((next, current), kind.namespaced(), member.revalidates(), of_member)
-        }
-        Part::Trusted => return Ok(()),
-    });
-    let extent = if part == Part::Status { Extent::Status } else { Extent::Whole };
-    let candidate = Candidate { object: next, old: Some(current), part: extent, version: kind.kubernetes() };
-    warnings.extend(custom::check(kind, candidate, &mut errors));
-    if errors.is_empty() && part == Part::Status {
-        errors = admission::pod_certificates::status_errors(review, next, current);
-    }
-    errors.extend(kind.rules.within(|| definitions::errors(kind, candidate)));
-    if errors.is_empty() {
-        return Ok(());
-    }
-    // Admission may have changed the name.
-    Err(ApiError::invalid_of(&named.0, &named.1, object::name(next), &errors))
-}
-
-/// The uid that a replacement names must be the current one.
-fn check_uid(call: Call<'_>, options: &WriteOptions, current: &Value, next: &Value) -> Result<(), ApiError> {
-    let uid = object::uid(next);
-    if !uid.is_empty() && uid != object::uid(current) {
-        return Err(precondition_failed(call, options.dry_run, "UID", uid, object::uid(current)));
-    }
-    Ok(())
-}
-
-/// The version that a write names must be the current one. Returns whether it named one.
-pub(super) fn check_version(call: Call<'_>, current: &Value, next: &Value) -> Result<bool, ApiError> {
-    let version = version_of(next)?;
-    if version == 0 {
-        if call.kind.behaviour.conditional_update {
-            let error = FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update");
-            return Err(ApiError::invalid_of(&call.kind.group, &call.kind.plural, call.name, &[error]));
-        }
-        return Ok(false);
-    }
-    let newest = object::resource_version(current).parse::<u64>().unwrap_or_default();
-    if Revision(version) == Revision(newest) { Ok(true) } else { Err(modified(call)) }
-}
-
-/// 409: somebody else has changed the object.
-pub(super) fn modified(call: Call<'_>) -> ApiError {
-    ApiError::conflict(
-        call.kind,
-        call.name,
-        "the object has been modified; please apply your changes to the latest version and try again",
-    )
-}
-
-/// 409: a precondition does not hold, in the words of the storage layer (`k8s.io/apiserver/pkg/storage/errors.go`). What is done
-/// on trial does not reach the layer that knows where the registry begins.
-pub(super) fn precondition_failed(
-    call: Call<'_>,
-    dry_run: bool,
-    what: &str,
-    given: &str,
-    current: &str,
-) -> ApiError {
-    let root = if dry_run { "" } else { "/registry" };
-    let path = format!("{root}/{}/{}", call.kind.storage_prefix(), call.key());
-    ApiError::conflict(
-        call.kind,
-        call.name,
-        &format!(
-            "StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: {what} in precondition: {given}, {what} in object meta: {current}"
-        ),
-    )
 }

@@ -5,7 +5,8 @@ use kubewright_identity::authz::forbidden;
 use kubewright_meta::{ApiError, object};
 use serde_json::Value;
 
-use super::swap::{Step, precondition_failed, swap};
+use super::preconditions::precondition_failed;
+use super::swap::{Step, swap};
 use super::{Part, Written, create};
 use crate::engine::Engine;
 use crate::request::place::{check_name, place_in_namespace};

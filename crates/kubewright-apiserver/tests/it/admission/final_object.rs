@@ -8,6 +8,7 @@ use kubewright_engine::admission::Plugins;
 use serde_json::{Value, json};
 
 use super::support::{Cluster, Hook, at_once, patch};
+use crate::support::CERTIFICATE_REQUEST;
 
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 const CORE: &str = "/api/v1/namespaces/default";
@@ -209,9 +210,6 @@ async fn who_asks_for_a_certificate_is_said_by_the_server_alone() {
     // The webhook sees what the client has sent.
     assert_eq!(hook.seen.lock()[0]["object"]["spec"]["username"], "system:admin");
 }
-
-/// `CN=x`, made by openssl.
-const CERTIFICATE_REQUEST: &str = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlISE1HNENBUUF3RERFS01BZ0dBMVVFQXd3QmVEQlpNQk1HQnlxR1NNNDlBZ0VHQ0NxR1NNNDlBd0VIQTBJQQpCQUtoaXU3eU14UDI0TU8rOXZuQTBnZDhyNzJLblJ1STRNMHd4QVhOQVlWeVlzK1RKSlpxTTRwUmplY2VvREhrCmFSQjUrUVZ5NnZWWVlERjd6V1htS2FXZ0FEQUtCZ2dxaGtqT1BRUURBZ05KQURCR0FpRUFrOWhSVGwxYkp0UXkKTE5IcGFpLzEvTjJNemJuYkpJTDNvR2xKV2VMYWRIa0NJUUNvRll6aEpaWnhzbzZNVmx6YTdMUHhFdVBaRUc3eQpFL3VFd1h4TXBYek1ldz09Ci0tLS0tRU5EIENFUlRJRklDQVRFIFJFUVVFU1QtLS0tLQo=";
 
 /// A webhook does this to a new object of `dev`, and a check that comes later says why not.
 async fn assert_checked(

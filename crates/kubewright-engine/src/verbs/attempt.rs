@@ -1,0 +1,198 @@
+//! One attempt to make the next object of the current one: what the step proposes, and how that is judged.
+
+use kubewright_kinds::Kind;
+use kubewright_meta::rules::at;
+use kubewright_meta::{ApiError, FieldError, object};
+use kubewright_schema::{Candidate, Encoding, Extent, fields};
+use serde_json::Value;
+use tokio::sync::MutexGuard;
+
+use super::part::{Part, prepare, raise_generation, stamp};
+use super::preconditions::{check_uid, check_version};
+use super::swap::Step;
+use super::{custom, definitions, device_claims, ownership};
+use crate::admission::{self, Review};
+use crate::engine::Engine;
+use crate::engine::allocate;
+use crate::request::place::{check_name, place_in_namespace};
+use crate::request::{WriteOptions, body, type_of_body};
+
+/// A change of an object that was read.
+pub(super) struct Attempt<'a> {
+    pub(super) engine: &'a Engine,
+    /// What admission is asked about.
+    pub(super) review: Review<'a>,
+    /// What of the object is written.
+    pub(super) part: Part,
+    pub(super) step: &'a Step<'a>,
+    pub(super) options: &'a WriteOptions,
+    /// The object, in the version that is written.
+    pub(super) current: &'a Value,
+}
+
+/// The next object, as it may be stored.
+pub(super) struct Judged<'e> {
+    pub(super) object: Value,
+    /// Whether it is stored without defaults that are there when it is read, or with bytes without contents, which are not.
+    pub(super) leaves_unread: bool,
+    /// Whether it replaces the version that it names: nobody may have been faster.
+    pub(super) names_version: bool,
+    /// Holds what was allocated for it until it is stored.
+    _allocation: Option<MutexGuard<'e, ()>>,
+}
+
+impl<'a> Attempt<'a> {
+    /// What the step makes of the object: typed, defaulted, owned, and as admission has changed it.
+    ///
+    /// # Errors
+    /// What the request, or admission, has against it.
+    pub(super) async fn propose(&self, warnings: &mut Vec<String>) -> Result<Value, ApiError> {
+        let Self { engine, review, part, step, options, current } = self;
+        let call = review.call;
+        let mut next = self.made(warnings).await?;
+        if matches!(step, Step::Change(_) | Step::Apply(_)) {
+            place_in_namespace(call, &mut next)?;
+            check_name(call, object::name(&next))?;
+        }
+        if matches!(step, Step::Replace(_)) {
+            check_uid(call, options, current, &next)?;
+        }
+        match step {
+            Step::Apply(_) => body::default_changed(call.kind, &mut next),
+            // Nobody decodes the object that a scale is put into, and so it gets no defaults.
+            Step::View(_) if call.kind.custom.is_some() => {}
+            _ => body::default(call.kind, &mut next),
+        }
+        if let Some(complete) = call.kind.rules.complete {
+            complete(&mut next);
+        }
+        let is_owned = match step {
+            Step::Replace(_) | Step::Change(_) => true,
+            Step::Edit(_) => !options.manager.is_empty(),
+            Step::Apply(_) | Step::View(_) => false,
+        };
+        if is_owned {
+            ownership::own(engine, call, part.subresource(), options, Some(current), &mut next);
+        }
+        call.kind.schema().settle(&mut next);
+        if self.is_asked_for() && step.view().is_none() {
+            admission::mutate(review, &mut next, warnings).await?;
+        }
+        Ok(next)
+    }
+
+    /// What the step makes of the object: typed, not yet defaulted, and owned where it is applied. Of a view, admission has seen what is
+    /// shown.
+    async fn made(&self, warnings: &mut Vec<String>) -> Result<Value, ApiError> {
+        let Self { engine, review, part, step, options, current } = self;
+        let call = review.call;
+        Ok(match step {
+            Step::Replace(object) => object.clone(),
+            Step::Edit(edit) => {
+                let mut next = (*current).clone();
+                edit(&mut next)?;
+                next
+            }
+            Step::View(view) => {
+                let mut shown = view.next(current, warnings)?;
+                admission::mutate(review, &mut shown, warnings).await?;
+                let mut next = (*current).clone();
+                view.put(&shown, &mut next)?;
+                next
+            }
+            Step::Change(change) => body::patched(call.kind, change, current, options.validation, warnings)?,
+            Step::Apply(config) => {
+                let subresource = part.subresource();
+                ownership::applied(engine, call, subresource, config, options, Some(current), warnings)?
+            }
+        })
+    }
+
+    /// Whether somebody asks for it: what the server changes by itself was admitted as what asked for that.
+    fn is_asked_for(&self) -> bool {
+        self.part != Part::Trusted
+    }
+
+    /// Prepares a proposed object, and checks it by the rules of its kind and by admission, after who may change it has seen it
+    /// (`Store.Update`).
+    ///
+    /// # Errors
+    /// 409 when it names another version; 422 and 403.
+    pub(super) async fn judge(
+        &self,
+        mut next: Value,
+        warnings: &mut Vec<String>,
+    ) -> Result<Judged<'a>, ApiError> {
+        let Self { engine, review, part, step, options, current } = *self;
+        let call = review.call;
+        let kind = call.kind;
+        let names_version = check_version(call, current, &next)? && matches!(step, Step::Replace(_));
+        let named = type_of_body::named_in_refusals(kind, &next);
+        prepare(kind, part, &mut next, current);
+        if matches!(part, Part::Main | Part::Status) {
+            stamp(engine, kind, &mut next, Some(current));
+        }
+        let allocation = match part {
+            Part::Status => None,
+            _ => allocate::allocate(engine, kind, &mut next, Some(current), options.dry_run).await?,
+        };
+        let errors = self.errors(&next, warnings);
+        if !errors.is_empty() {
+            // Admission may have changed the name.
+            return Err(ApiError::invalid_of(&named.0, &named.1, object::name(&next), &errors));
+        }
+        if part == Part::Main {
+            warnings.extend(kind.rules.warnings(&next, Some(current)));
+        }
+        warnings.extend(definitions::warnings(kind, &next, Some(current)));
+        raise_generation(kind, part, &mut next, current);
+        let has_bytes = kind.schema().leave_out(&mut next, Encoding::Json);
+        fields::keep_times(&mut next, current, if kind.custom.is_some() { Value::eq } else { at::same });
+        if self.is_asked_for() {
+            let shown = step.view().map(|view| view.of(&next));
+            admission::validate(&review, shown.as_ref().unwrap_or(&next), warnings).await?;
+        }
+        kind.schema().leave_out(&mut next, kind.encoding());
+        let lacks_defaults = complete_as_read(kind, &mut next);
+        let leaves_unread = lacks_defaults || has_bytes && kind.encoding() == Encoding::Protobuf;
+        Ok(Judged { object: next, leaves_unread, names_version, _allocation: allocation })
+    }
+
+    /// What is wrong with a prepared object.
+    fn errors(&self, next: &Value, warnings: &mut Vec<String>) -> Vec<FieldError> {
+        let Self { engine, review, part, step, current, .. } = *self;
+        let call = review.call;
+        let kind = call.kind;
+        let mut errors = device_claims::errors(engine, call, (part, step.verb()), next, Some(current));
+        errors.extend(match part {
+            Part::Main if type_of_body::says_other(kind, next) => {
+                kind.rules.errors_of_metadata_on_update(next, current, kind.namespaced())
+            }
+            Part::Main => kind.rules.errors_on_update(next, current, kind.namespaced()),
+            Part::Status => kind.rules.errors_on_status(next, current, kind.namespaced()),
+            Part::Member(member) => {
+                let of_member = || member.errors(next, current);
+                let both = (next, current);
+                kind.rules.errors_on_member(both, kind.namespaced(), member.revalidates(), of_member)
+            }
+            Part::Trusted => return Vec::new(),
+        });
+        let extent = if part == Part::Status { Extent::Status } else { Extent::Whole };
+        let candidate =
+            Candidate { object: next, old: Some(current), part: extent, version: kind.kubernetes() };
+        warnings.extend(custom::check(kind, candidate, &mut errors));
+        if errors.is_empty() && part == Part::Status {
+            errors = admission::pod_certificates::status_errors(&review, next, current);
+        }
+        errors.extend(kind.rules.within(|| definitions::errors(kind, candidate)));
+        errors
+    }
+}
+
+/// Fills in what is not stored of an object and is there whenever it is read. Returns whether there is any.
+fn complete_as_read(kind: &Kind, object: &mut Value) -> bool {
+    let Some(complete) = kind.rules.complete else { return false };
+    let stored = object.clone();
+    complete(object);
+    *object != stored
+}
