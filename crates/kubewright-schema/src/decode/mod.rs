@@ -350,9 +350,9 @@ impl Decoder {
         }
     }
 
-    /// Whether times stay as they were sent until they are written: rules compare these.
+    /// Whether times stay as they were sent until they are written: rules compare these, or owners of fields the list that they are in.
     fn keeps_parts_of_seconds(&self) -> bool {
-        (self.reading.converts || self.reading.as_sent) && self.has_exact_times
+        (self.reading.converts || self.reading.as_sent) && (self.has_exact_times || self.in_one_value)
     }
 
     fn time(&self, precision: Precision, value: &mut Value) -> Result<(), String> {
