@@ -3,7 +3,6 @@
 
 mod authorize;
 mod binding;
-mod merge;
 mod mutating;
 mod params;
 mod patch;

@@ -4,11 +4,10 @@ use kubewright_cel::{Object, Value as Cel};
 use kubewright_kinds::Kind;
 use kubewright_kinds::encode::set_type;
 use kubewright_meta::object::read_doubles_back;
+use kubewright_schema::fields::{Shape, mutate};
 use kubewright_schema::patch::json::Failure;
 use kubewright_schema::patch::{JsonPatch, explain};
 use serde_json::{Map, Value};
-
-use super::merge::merge;
 
 /// The object after a list of `JSONPatch{...}`. One whose `test` does not hold changes nothing.
 ///
@@ -93,5 +92,100 @@ pub(super) fn by_configuration(value: &Cel<'_>, object: &Value, kind: &Kind) -> 
     check_types(value)?;
     let mut configuration = value.to_json().map_err(|why| why.to_string())?;
     set_type(kind, &mut configuration);
-    merge(kind, object, &configuration).map_err(|why| format!("error applying patch: {why}"))
+    merged(kind, object, &configuration).map_err(|why| format!("error applying patch: {why}"))
+}
+
+fn merged(kind: &Kind, object: &Value, configuration: &Value) -> Result<Value, String> {
+    mutate(Shape::of(kind), object, configuration)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use kubewright_kinds::Kinds;
+    use kubewright_kinds::definition::{self, Versions};
+    use serde_json::json;
+
+    use super::*;
+
+    fn pod(spec: &Value, configuration: &Value) -> Result<Value, String> {
+        let kinds = Kinds::built_in();
+        let pods = kinds.get("", "v1", "pods").expect("a built-in kind");
+        let merged = merged(pods, &json!({"spec": spec}), &json!({"spec": configuration}))?;
+        Ok(merged["spec"].clone())
+    }
+
+    /// Asked of kube-apiserver v1.36.3.
+    #[test]
+    fn custom_objects_have_metadata_that_their_schemas_do_not_tell() {
+        let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {"a": {"type": "string"}}}}});
+        let definition = json!({"metadata": {"name": "things.g"}, "spec": {"group": "g", "names": {"kind": "Thing", "plural": "things"}, "scope": "Namespaced",
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}]}});
+        let versions = Versions::of(&definition, None, &BTreeSet::new());
+        let kind = definition::kinds(&definition, &versions.into()).pop().expect("a version");
+        let object =
+            json!({"apiVersion": "g/v1", "kind": "Thing", "metadata": {"name": "a", "finalizers": ["x"]}});
+        let labels = json!({"apiVersion": "g/v1", "kind": "Thing", "metadata": {"labels": {"a": "b"}, "finalizers": ["y"]}});
+        let labelled = merged(&kind, &object, &labels).expect("it fits");
+        let metadata = json!({"name": "a", "labels": {"a": "b"}, "finalizers": ["x", "y"]});
+        assert_eq!(labelled["metadata"], metadata);
+        let wrong = json!({"spec": {"a": 1}});
+        let why = "failed to convert original object to typed object: .spec.a: expected string, got &value.valueUnstructured{Value:1}";
+        assert_eq!(merged(&kind, &wrong, &labels), Err(why.to_owned()));
+        let why = r#"failed to convert original object to typed object: .spec.a: expected string, got &value.valueUnstructured{Value:map[string]interface {}{"b":[]interface {}{}}}"#;
+        assert_eq!(merged(&kind, &json!({"spec": {"a": {"b": []}}}), &labels), Err(why.to_owned()));
+        let why = "failed to convert original object to typed object: .spec: expected map, got &{1.5}";
+        assert_eq!(merged(&kind, &json!({"spec": 1.5}), &labels), Err(why.to_owned()));
+    }
+
+    #[test]
+    fn lists_are_merged_by_their_keys_and_keep_their_order() {
+        let spec = json!({"containers": [{"name": "a", "image": "i"}, {"name": "b", "args": ["x"]}]});
+        let configuration = json!({"containers": [
+            {"name": "b", "image": "j"}, {"name": "c", "image": "k"},
+        ]});
+        assert_eq!(
+            pod(&spec, &configuration),
+            Ok(json!({"containers": [
+                {"name": "a", "image": "i"}, {"name": "b", "args": ["x"], "image": "j"},
+                {"name": "c", "image": "k"}
+            ]}))
+        );
+        let ports =
+            json!({"containers": [{"name": "a", "ports": [{"containerPort": 80, "protocol": "TCP"}]}]});
+        let named = json!({"containers": [{"name": "a", "ports": [{"containerPort": 80, "name": "web"}]}]});
+        assert_eq!(
+            pod(&ports, &named),
+            Ok(json!({"containers": [{"name": "a", "ports": [
+                {"containerPort": 80, "protocol": "TCP", "name": "web"}
+            ]}]}))
+        );
+    }
+
+    /// The answers are kube-apiserver v1.36's.
+    #[test]
+    fn what_does_not_fit_or_is_atomic_is_refused() {
+        let spec = json!({"containers": [{"name": "a", "args": ["x"]}]});
+        for (configuration, why) in [
+            (
+                json!({"containers": [{"name": "a", "args": ["y"]}]}),
+                "invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: .spec.containers[0].args",
+            ),
+            (
+                json!({"nodeSelector": {"a": "b"}, "tolerations": [{"key": "x"}]}),
+                "invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: .spec.nodeSelector, .spec.tolerations",
+            ),
+            (
+                json!({"junk": 1}),
+                "failed to convert patch object to typed object: .spec.junk: field not declared in schema",
+            ),
+            (
+                json!({"hostname": 1}),
+                "failed to convert patch object to typed object: .spec.hostname: expected string, got &value.valueUnstructured{Value:1}",
+            ),
+        ] {
+            assert_eq!(pod(&spec, &configuration), Err(why.to_owned()));
+        }
+    }
 }
