@@ -263,6 +263,18 @@ async fn what_is_wrong_with_a_continue_token_or_a_body_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_page_at_a_version_is_of_that_version_but_one_object_is_read_as_it_is_now() {
+    let api = Api::start().await;
+    let first = api.post(MAPS, json!({"metadata": {"name": "a"}})).await.expect(201);
+    let version = first["metadata"]["resourceVersion"].as_str().expect("a version").to_owned();
+    api.post(MAPS, json!({"metadata": {"name": "b"}})).await.expect(201);
+    let page = format!("{MAPS}?resourceVersion={version}&limit=5");
+    assert_eq!(names(&api.get(&page).await.expect(200)), ["a"]);
+    let of_one = format!("{page}&fieldSelector=metadata.name%3Db");
+    assert_eq!(names(&api.get(&of_one).await.expect(200)), ["b"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn events_which_no_cache_has_are_told_page_by_page_at_any_version() {
     let api = Api::start().await;
     for collection in ["events", "configmaps"] {

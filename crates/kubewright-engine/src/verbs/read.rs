@@ -120,7 +120,8 @@ pub(super) async fn find(
     if token.is_some() || options.limit > 0 || options.version_match.is_some() {
         engine.outlive_the_past().await;
     }
-    let snapshot = snapshot_for(engine, call.kind, options, token.as_ref())?;
+    let single = options.single(&call);
+    let snapshot = snapshot_for(engine, call.kind, options, (token.as_ref(), single.is_some()))?;
     // The watch cache, which not all kinds have, tells all at once.
     let cached = options.resource_version == Some(Revision(0)) && call.kind.behaviour.is_cached;
     let limit = if cached { 0 } else { options.limit };
@@ -134,7 +135,7 @@ pub(super) async fn find(
         Some(Start::At(key)) => format!("{prefix}{key}"),
         Some(Start::After(_)) | None => String::new(),
     };
-    let only = options.single(&call).map(|(namespace, name)| key(namespace, name));
+    let only = single.map(|(namespace, name)| key(namespace, name));
     let mut rest = snapshot
         .range(&call.kind.collection, only.as_deref().unwrap_or(&prefix), after.as_deref())
         .skip_while(|entry| *entry.key < *at)
@@ -159,11 +160,13 @@ pub(super) async fn find(
     })
 }
 
+/// The state of the cluster that a list tells: that of the version that it names where it asks for it, or, without a word on that, for a page
+/// of it; but not for one object, which is read as it is now (`k8s.io/apiserver/pkg/storage/interfaces.go`, `ValidateListOptions`).
 fn snapshot_for(
     engine: &Engine,
     kind: &Kind,
     options: &ListOptions,
-    token: Option<&Token>,
+    (token, is_of_one): (Option<&Token>, bool),
 ) -> Result<Snapshot<Summary>, ApiError> {
     if let Some(token) = token {
         let Some(revision) = token.revision else { return Ok(engine.store().snapshot()) };
@@ -176,7 +179,7 @@ fn snapshot_for(
     let exact = match options.version_match {
         Some(VersionMatch::Exact) => true,
         Some(VersionMatch::NotOlderThan) => false,
-        None => options.limit > 0,
+        None => options.limit > 0 && !is_of_one,
     };
     if exact {
         kept(engine, kind, version)
