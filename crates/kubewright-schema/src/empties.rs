@@ -2,7 +2,8 @@
 //!
 //! Go reads `[]` as a slice that is not nil. Defaults, rules and owners of fields see that it was given; what is encoded has it only
 //! where its field has no `omitempty`, and protobuf not even there. So an object that was sent is not the object that is read back.
-//! Nor is it of times with parts of a second, where rules compare them: they are written without.
+//! Nor is it of times with parts of a second, where rules compare them: they are written without; and a time that is Go's zero is
+//! written as `null`.
 
 use std::borrow::Cow;
 
@@ -73,6 +74,9 @@ impl Encoding {
                     }
                 }
             }
+            Value::String(time) if node.coding.is_time() && scalar::is_zero_time(time) => {
+                *value = Value::Null
+            }
             Value::String(time) if node.coding == Coding::Time => scalar::cut(time),
             _ => {}
         }
@@ -111,7 +115,11 @@ impl Encoding {
             Value::Array(items) => {
                 self.items(node).is_some_and(|item| items.iter().any(|value| self.leaves_out(item, value)))
             }
-            Value::String(time) => node.coding == Coding::Time && time.contains('.'),
+            Value::String(time) => match node.coding {
+                Coding::Time => time.contains('.') || scalar::is_zero_time(time),
+                Coding::MicroTime => scalar::is_zero_time(time),
+                _ => false,
+            },
             _ => false,
         }
     }

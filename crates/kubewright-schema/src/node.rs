@@ -131,6 +131,13 @@ pub enum Coding {
     SchemaOr(Other),
 }
 
+impl Coding {
+    /// Whether it is that of a time.
+    pub(crate) fn is_time(self) -> bool {
+        matches!(self, Self::Time | Self::MicroTime)
+    }
+}
+
 /// What may stand in place of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Other {

@@ -27,9 +27,12 @@ impl Zeros {
         self.fields.iter().map(|field| field.name).collect()
     }
 
-    /// The scalar fields that are left out when they are zero.
+    /// The scalar fields that are left out when they are zero, and the times that are none then.
     pub(crate) fn dropped(&self) -> impl Iterator<Item = &'static str> {
-        let dropped = |field: &&Field| !field.is_pointer && !field.is_always_written && is_scalar(field.of);
+        let dropped = |field: &&Field| {
+            let is_time = matches!(field.of, "time" | "microtime");
+            !field.is_pointer && (is_time || !field.is_always_written && is_scalar(field.of))
+        };
         self.fields.iter().filter(dropped).map(|field| field.name)
     }
 

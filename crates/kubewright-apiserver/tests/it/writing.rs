@@ -403,6 +403,25 @@ async fn structs_that_stand_twice_in_a_body_are_merged() {
     assert_eq!((&made["data"], made.get("immutable")), (&json!({"a": "1", "b": "2"}), None));
 }
 
+/// It is there in memory, where owners are told of it, and in protobuf.
+#[tokio::test(start_paused = true)]
+async fn a_time_that_is_gos_zero_is_written_as_null_and_has_an_owner() {
+    let api = Api::start().await;
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+    let spec = json!({"leaseDurationSeconds": 3, "renewTime": "0001-01-01T00:00:00.000000Z"});
+    let made = api.post(leases, json!({"metadata": {"name": "a"}, "spec": spec})).await.expect(201);
+    assert_eq!(made["spec"].get("renewTime"), Some(&Value::Null));
+    assert!(made["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"]["f:renewTime"].is_object());
+    let written = api.put(&format!("{leases}/a"), made.clone()).await.expect(200);
+    assert_eq!(written["spec"].get("renewTime"), None, "null says nothing");
+    assert_ne!(written["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"]);
+    // A time that is no pointer is none then.
+    let event = json!({"metadata": {"name": "a", "namespace": "default"}, "involvedObject": {"namespace": "default"},
+        "firstTimestamp": "0001-01-01T00:00:00Z"});
+    let made = api.post("/api/v1/namespaces/default/events", event).await.expect(201);
+    assert_eq!(made.get("firstTimestamp"), Some(&Value::Null));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_resize_of_a_pod_that_goes_leaves_its_grace_period_alone() {
     let api = Api::start().await;

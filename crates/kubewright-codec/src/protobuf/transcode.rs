@@ -17,6 +17,9 @@ use super::wire::{Reader, Result, Wire};
 /// How deep the JSON may be: less than what `serde_json` reads, as stored objects are read again.
 pub(super) const LEVELS: usize = 127;
 
+/// The seconds of Go's zero time, the first of the year 1.
+const ZERO_TIME: i64 = -62_135_596_800;
+
 const SCHEMA: &str = "apiextensions/v1.JSONSchemaProps";
 
 /// Adds the fields of a message to an object that may have `levels` levels, itself included. What stands there is
@@ -103,7 +106,7 @@ fn map_entry(of: Type, name: &str, bytes: &[u8], levels: usize) -> Result<(Strin
     Ok((key, value(of, name, entry, levels)?))
 }
 
-/// One value of that type, of the field of that name; null for Go's zero time and for no JSON.
+/// One value of that type, of the field of that name; null for no JSON.
 fn value(of: Type, name: &str, wire: Wire<'_>, levels: usize) -> Result<Value> {
     Ok(match of {
         Type::Text => wire.text(name)?.into(),
@@ -145,10 +148,10 @@ fn double(number: f64) -> Result<Value> {
         .map_err(|_| format!("json: unsupported value: {number}"))
 }
 
-/// Seconds and nanoseconds; `None` for an empty message, Go's zero time.
-fn timestamp(bytes: &[u8]) -> Result<Option<(i64, i32)>> {
+/// Seconds and nanoseconds; an empty message is Go's zero time.
+fn timestamp(bytes: &[u8]) -> Result<(i64, i32)> {
     if bytes.is_empty() {
-        return Ok(None);
+        return Ok((ZERO_TIME, 0));
     }
     let (mut seconds, mut nanos) = (0, 0);
     let mut reader = Reader::new(bytes);
@@ -159,17 +162,17 @@ fn timestamp(bytes: &[u8]) -> Result<Option<(i64, i32)>> {
             _ => {}
         }
     }
-    Ok(Some((seconds, nanos)))
+    Ok((seconds, nanos))
 }
 
 /// `metav1.Time` has no fractions of a second.
 fn time(bytes: &[u8]) -> Result<Value> {
-    let Some((seconds, _)) = timestamp(bytes)? else { return Ok(Value::Null) };
+    let (seconds, _) = timestamp(bytes)?;
     instant(seconds, 0).map(|at| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into())
 }
 
 fn micro_time(bytes: &[u8]) -> Result<Value> {
-    let Some((seconds, nanos)) = timestamp(bytes)? else { return Ok(Value::Null) };
+    let (seconds, nanos) = timestamp(bytes)?;
     instant(seconds, nanos / 1000 * 1000).map(|at| at.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string().into())
 }
 

@@ -276,6 +276,9 @@ impl Decoder {
             Value::String(_) if field.format.as_deref() == Some("byte") => {
                 self.reading.empties == Empties::Dropped && is_empty(field, value)
             }
+            Value::String(time) if field.target().coding.is_time() => {
+                field.omits_zero && scalar::is_zero_time(time)
+            }
             scalar => field.omits_zero && zeros::is_zero(scalar),
         }
     }

@@ -53,6 +53,12 @@ pub fn seconds(text: &str) -> Result<String, String> {
     canonical(text, Precision::Seconds)
 }
 
+/// Whether the canonical text of a time is that of Go's zero time, which is written as `null`.
+pub(crate) fn is_zero(time: &str) -> bool {
+    let fraction = time.strip_prefix("0001-01-01T00:00:00").and_then(|rest| rest.strip_suffix('Z'));
+    fraction.is_some_and(|fraction| fraction.bytes().all(|byte| matches!(byte, b'.' | b'0')))
+}
+
 /// Leaves out parts of a second, which are not written.
 pub(crate) fn cut(time: &mut String) {
     if let Some(point) = time.find('.') {
