@@ -75,7 +75,7 @@ impl Encoding {
                 }
             }
             Value::String(time) if node.coding.is_time() && scalar::is_zero_time(time) => {
-                *value = Value::Null
+                *value = Value::Null;
             }
             Value::String(time) if node.coding == Coding::Time => scalar::cut(time),
             _ => {}

@@ -357,10 +357,15 @@ async fn objects(info: &RequestInfo<'_>) -> Result<Response<ResponseBody>, ApiEr
             let list = DeletedTogether::read(info.query, call.kind)?;
             let (gone, warnings) =
                 verbs::delete_collection(engine, call, list, &info.delete_options()?).await?;
-            let gone = info.shaper()?.list(gone)?.whole();
-            let mut response = respond::json(StatusCode::OK, gone, info.wanted.encoding);
-            respond::warn(&mut response, &warnings);
-            Ok(response)
+            match info.shaper().and_then(|shaper| shaper.list(gone)) {
+                Ok(gone) => {
+                    let mut response = respond::json(StatusCode::OK, gone.whole(), info.wanted.encoding);
+                    respond::warn(&mut response, &warnings);
+                    Ok(response)
+                }
+                // They are gone, in whatever form that is told.
+                Err(error) => Err(error.with_warnings(warnings)),
+            }
         }
         // kube-apiserver looks at the name of a custom object where it is needed, and not at the path
         // (`k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go`).

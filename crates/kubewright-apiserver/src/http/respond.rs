@@ -1,5 +1,7 @@
 //! Responses: from bytes, values, streams and errors to HTTP.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use futures::Stream;
 use http::header::{
@@ -127,7 +129,7 @@ pub(super) fn failure(error: &ApiError, encoding: Encoding) -> Response<Response
 }
 
 const WARNING_HEADER: HeaderName = HeaderName::from_static("warning");
-/// The most bytes of all warnings of one answer; where they are more, each is cut
+/// The most characters of all warnings of one answer; where they are more, each is cut
 /// (`k8s.io/apiserver/pkg/endpoints/filters/warning.go`).
 const WARNINGS: usize = 4 * 1024;
 /// Where a warning is cut when there are too many.
@@ -135,22 +137,34 @@ const WARNING: usize = 256;
 
 /// Adds `Warning` headers (RFC 7234, code 299), each text once, as `k8s.io/apimachinery/pkg/util/net` writes them.
 pub(super) fn warn(response: &mut Response<ResponseBody>, warnings: &[String]) {
-    let cut = warnings.iter().map(String::len).sum::<usize>() > WARNINGS;
-    let (mut told, mut written) = (Vec::new(), 0);
-    for warning in warnings {
-        let text = if cut { truncated(warning) } else { warning };
-        if text.is_empty() || told.contains(&text) {
-            continue;
-        }
-        written += text.len();
-        if cut && written > WARNINGS {
-            return;
-        }
-        told.push(text);
+    for text in recorded(warnings) {
         if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{}\"", quoted(text))) {
             response.headers_mut().append(WARNING_HEADER, value);
         }
     }
+}
+
+/// The warnings that are told. With the first that is too much all so far are cut; then it ends as soon as these are too much.
+fn recorded(warnings: &[String]) -> Vec<&str> {
+    let mut told: Vec<&str> = Vec::new();
+    let (mut written, mut cuts) = (0, false);
+    let mut seen = BTreeSet::new();
+    for warning in warnings.iter().filter(|warning| !warning.is_empty()) {
+        if cuts && written >= WARNINGS {
+            break;
+        }
+        if !seen.insert(warning) {
+            continue;
+        }
+        told.push(if cuts { truncated(warning) } else { warning });
+        written += told.last().map_or(0, |text| text.chars().count());
+        if !cuts && written > WARNINGS {
+            cuts = true;
+            told.iter_mut().for_each(|text| *text = truncated(text));
+            written = told.iter().map(|text| text.chars().count()).sum();
+        }
+    }
+    told
 }
 
 /// Warns of something before all that the response warns of.
@@ -164,7 +178,7 @@ pub(super) fn warn_first(response: &mut Response<ResponseBody>, warning: &str) {
 }
 
 fn truncated(text: &str) -> &str {
-    &text[..text.floor_char_boundary(WARNING)]
+    text.char_indices().nth(WARNING).map_or(text, |(end, _)| &text[..end])
 }
 
 /// The inside of a quoted string; what is no printable character is left out.
@@ -242,7 +256,8 @@ mod tests {
         assert_eq!(told[1], "299 - \"bbbbbbbbbb\"");
         let many: Vec<String> = (0..1000).map(|at| format!("{at:0>100}")).collect();
         let told = warnings(&many.iter().map(String::as_str).collect::<Vec<_>>());
-        assert_eq!(told.len(), 40);
+        // The one with which they are too much is told, too.
+        assert_eq!(told.len(), 41);
     }
 
     #[tokio::test]

@@ -218,6 +218,9 @@ async fn who_deletes_jobs_and_does_not_say_what_becomes_of_their_pods_is_warned(
     let warned = |code| (code, Some(WARNING.to_owned()));
     let missing = format!("{JOBS}/missing");
     assert_eq!(answers(api.delete(&missing).await), warned(404), "before the Job is looked for");
+    let form = [("accept", "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io")];
+    let told = api.send(Method::DELETE, JOBS, &form, String::new()).await;
+    assert_eq!(answers(told), warned(406), "in a form that a list has not");
     for silenced in ["propagationPolicy=Background", "propagationPolicy=Orphan", "orphanDependents=false"] {
         api.post(JOBS, job.clone()).await.expect(201);
         assert_eq!(answers(api.delete(&format!("{JOBS}/a?{silenced}&dryRun=All")).await), (200, None));

@@ -211,7 +211,7 @@ impl<'a> Checker<'a> {
     fn length_and_pattern(&self, bounds: &Bounds, text: &str, path: &str) -> Option<FieldError> {
         let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
         if let Some(most) = bounds.max_length.filter(|most| length > *most) {
-            return Some(FieldError::too_long(self.field(path), usize::try_from(most).unwrap_or(0)));
+            return Some(self.too_long(path, most));
         }
         if let Some(least) = bounds.min_length.filter(|least| length < *least) {
             return Some(self.invalid(path, text.into(), &format!("should be at least {least} chars long")));
@@ -307,13 +307,22 @@ impl<'a> Checker<'a> {
         FieldError::invalid(self.field(""), "", words)
     }
 
-    fn too_many(&self, path: &str, size: usize, most: i64) -> FieldError {
-        let items = if most == 1 { "item" } else { "items" };
-        FieldError {
-            field: self.field(path),
-            problem: Problem::TooMany(size),
-            detail: format!("must have at most {most} {items}"),
+    /// A limit below zero is not told (`field.TooLong`).
+    fn too_long(&self, path: &str, most: i64) -> FieldError {
+        let field = self.field(path);
+        match usize::try_from(most) {
+            Ok(most) => FieldError::too_long(field, most),
+            Err(_) => FieldError { field, problem: Problem::TooLong, detail: "value is too long".to_owned() },
         }
+    }
+
+    fn too_many(&self, path: &str, size: usize, most: i64) -> FieldError {
+        let detail = match most {
+            1 => "must have at most 1 item".to_owned(),
+            0.. => format!("must have at most {most} items"),
+            _ => "has too many items".to_owned(),
+        };
+        FieldError { field: self.field(path), problem: Problem::TooMany(size), detail }
     }
 
     /// The whole path of a field; Go prints none at all as `<nil>`.
