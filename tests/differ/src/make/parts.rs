@@ -215,7 +215,9 @@ impl Making<'_> {
             let mut ask = Ask::new(&format!("update/{part}"), "PUT", &place).subresource(part);
             let edit = if part == "resize" {
                 let mut containers = containers;
-                containers[0]["resources"] = size;
+                if let Some(container) = containers.get_mut(0).filter(|container| container.is_object()) {
+                    container["resources"] = size;
+                }
                 Edit::at("spec.containers", Change::Set(containers))
             } else {
                 Edit::at("spec.ephemeralContainers", Change::Set(body["spec"]["ephemeralContainers"].clone()))
