@@ -24,8 +24,10 @@ fn field(field: &Field, object: &Value, out: &mut Vec<u8>) {
     if let Form::Inlined(inner) = field.form {
         return delimited(number, out, |out| message(inner, object, out));
     }
-    let Some(given) = object.get(field.name).filter(|given| !given.is_null()) else { return };
+    let Some(given) = object.get(field.name) else { return };
     match field.form {
+        Form::One { of, keeps_zero: true } if of.is_time() => value(number, of, given, out),
+        _ if given.is_null() => {}
         Form::Inlined(_) => {}
         Form::List(of) => {
             for item in given.as_array().into_iter().flatten() {

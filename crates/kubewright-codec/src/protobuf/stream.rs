@@ -106,7 +106,8 @@ fn within<'de, A: MapAccess<'de>>(
         let number = member.field.number;
         return match member.field.form {
             Form::One { of, keeps_zero } => {
-                map.next_value_seed(One { number, of, keeps_zero, null: Null::Absent, out })
+                let null = if of.is_time() && keeps_zero { Null::Zero } else { Null::Absent };
+                map.next_value_seed(One { number, of, keeps_zero, null, out })
             }
             Form::List(of) => map.next_value_seed(Items { number, of, out }),
             Form::Map(of) => map.next_value_seed(Entries { number, of, out }),
@@ -122,7 +123,7 @@ fn within<'de, A: MapAccess<'de>>(
 /// What null is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Null {
-    /// The same as nothing: of a field.
+    /// The same as nothing: of a field, but for a time that is a pointer.
     Absent,
     /// As good as zero: of an item.
     Zero,

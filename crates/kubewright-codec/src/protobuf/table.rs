@@ -167,7 +167,10 @@ impl Message {
             Form::Map(self.kind(values)?)
         } else {
             let of = self.kind(told.of)?;
-            Form::One { of, keeps_zero: told.is_pointer || told.is_always_written || !of.is_scalar() }
+            // A time that is none is written as a message without contents, whatever it stands for.
+            let is_kept = !of.is_time() && (told.is_always_written || !of.is_scalar());
+            let keeps_zero = told.is_pointer || is_kept;
+            Form::One { of, keeps_zero }
         };
         Some(Field { number: told.number, name: told.name, form })
     }
@@ -211,6 +214,11 @@ impl fmt::Debug for Message {
 }
 
 impl Type {
+    /// Whether it is a time: a message without contents is Go's zero time, which is `null` in JSON.
+    pub(super) fn is_time(self) -> bool {
+        matches!(self, Self::Time | Self::MicroTime)
+    }
+
     fn is_scalar(self) -> bool {
         matches!(self, Self::Text | Self::Bool | Self::Int32 | Self::Int64 | Self::Double | Self::Bytes)
     }

@@ -66,6 +66,17 @@ fn an_empty_message_says_something() {
     assert_eq!(decoded["spec"]["volumes"], json!([{"name": "a", "emptyDir": {}}]));
 }
 
+/// `null` is such a time in the JSON that is stored: who sends `null` sends none, which decoding tells.
+#[test]
+fn a_time_without_contents_is_gos_zero_where_it_is_a_pointer() {
+    let lease =
+        there_and_back(type_of("coordination.k8s.io", "v1", "Lease"), json!({"spec": {"renewTime": null}}));
+    assert_eq!(lease.unwrap()["spec"], json!({"renewTime": "0001-01-01T00:00:00.000000Z"}));
+    let event = json!({"metadata": {}, "firstTimestamp": null, "message": "0001-01-01T00:00:00Z"});
+    let event = there_and_back(type_of("", "v1", "Event"), event).unwrap();
+    assert_eq!((event.get("firstTimestamp"), &event["message"]), (None, &json!("0001-01-01T00:00:00Z")));
+}
+
 #[test]
 fn types_with_a_json_form_of_their_own_have_it() {
     for (of, given) in [

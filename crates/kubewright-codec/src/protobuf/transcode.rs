@@ -44,6 +44,7 @@ pub(super) fn message(
             }
             Form::One { of, keeps_zero } => {
                 let value = value(of, name, wire, below)?;
+                let is_zero = if of.is_time() { is_zero_time } else { is_zero };
                 if value.is_null() || (!keeps_zero && is_zero(&value)) {
                     into.remove(*name);
                 } else {
@@ -129,6 +130,11 @@ fn value(of: Type, name: &str, wire: Wire<'_>, levels: usize) -> Result<Value> {
             Value::Object(object)
         }
     })
+}
+
+/// Whether that is Go's zero time, as [`time`] and [`micro_time`] write it.
+fn is_zero_time(value: &Value) -> bool {
+    matches!(value.as_str(), Some("0001-01-01T00:00:00Z" | "0001-01-01T00:00:00.000000Z"))
 }
 
 /// What Go's `omitempty` leaves out of a scalar.

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::cel::{self, Context, Total};
 use super::path::Path;
-use super::{fields, flag, items, list, part, text, texts};
+use super::{fields, flag, go, items, list, part, text, texts};
 
 /// What breaks the rules. `cel`: the schema is in order otherwise, so that its own rules can be looked at. `unchanged`: it is
 /// as it was.
@@ -242,14 +242,20 @@ fn elements_of_a_map(schema: &Value, keys: &[String], path: &Path<'_>, errors: &
     if keys.is_empty() {
         errors.push(FieldError::required(at, "must not be empty if x-kubernetes-list-type is map"));
     }
-    let Some(items) = items(schema).filter(|items| items.is_object()) else {
-        errors.push(FieldError::required(
-            path.child("items"),
-            "must have a schema if x-kubernetes-list-type is map",
-        ));
-        return;
-    };
     let items_path = path.child("items");
+    let items = match part(schema, "items") {
+        None => {
+            let detail = "must have a schema if x-kubernetes-list-type is map";
+            return errors.push(FieldError::required(items_path, detail));
+        }
+        Some(Value::Array(all)) => {
+            let detail = "must only have a single schema if x-kubernetes-list-type is map";
+            let all = go::list(all.iter().map(go::schema));
+            let printed = format!("{{\"Schema\":null,\"JSONSchemas\":{all}}}");
+            return errors.push(FieldError::invalid(items_path, Value::Null, detail).printed(printed));
+        }
+        Some(items) => items,
+    };
     if text(items, "type") != "object" {
         let detail = "must be object if parent array's x-kubernetes-list-type is map";
         errors.push(FieldError::invalid(items_path.child("type"), text(items, "type"), detail));

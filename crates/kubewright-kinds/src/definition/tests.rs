@@ -210,6 +210,15 @@ fn a_list_without_entries_says_nothing_in_a_schema() {
 }
 
 #[test]
+fn items_of_a_map_that_are_a_list_of_schemas_are_told_with_that() {
+    let list = json!({"type": "array", "items": [], "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["a"]});
+    let schema = json!({"type": "object", "properties": {"a": list}});
+    let found = complaints(with(plain(), "/spec/versions/0/schema/openAPIV3Schema", schema), None);
+    let told = r#"items: Invalid value: {"Schema":null,"JSONSchemas":[]}: must only have a single schema if x-kubernetes-list-type is map"#;
+    assert!(found.iter().any(|found| found.ends_with(told)), "{found:?}");
+}
+
+#[test]
 fn a_conversion_webhook_has_an_address_and_a_review() {
     let bare = with(plain(), "/spec/conversion", json!({"strategy": "Webhook"}));
     assert_eq!(
