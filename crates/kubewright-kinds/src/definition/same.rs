@@ -15,7 +15,7 @@ const RAW: [&str; 3] = ["default", "enum", "example"];
 
 /// Whether what two definitions ask for is the same.
 pub fn same_content(one: &Value, other: &Value) -> bool {
-    same_members(one, other, &|key| !matches!(key, "metadata" | "status"))
+    same_members(one, other, &|key| !matches!(key, "metadata" | "status"), false)
 }
 
 /// Whether two members of that name are the same. `None`: it is not there.
@@ -28,20 +28,23 @@ pub(super) fn same(key: &str, one: Option<&Value>, other: Option<&Value>) -> boo
             one.len() == other.len()
                 && one.iter().zip(other).all(|(one, other)| same("", Some(one), Some(other)))
         }
-        (Some(one @ Value::Object(_)), Some(other @ Value::Object(_))) => same_members(one, other, &|_| true),
+        (Some(one @ Value::Object(_)), Some(other @ Value::Object(_))) => {
+            same_members(one, other, &|_| true, MAPS.contains(&key))
+        }
         (one, other) => one == other,
     }
 }
 
-/// Each member is looked at once: the second look is for what only the other has.
-fn same_members(one: &Value, other: &Value, counts: &dyn Fn(&str) -> bool) -> bool {
+/// Each member is looked at once: the second look is for what only the other has. The keys of a map say nothing of what they stand for.
+fn same_members(one: &Value, other: &Value, counts: &dyn Fn(&str) -> bool, is_map: bool) -> bool {
     cost::step();
+    let field = |key| if is_map { "" } else { key };
     members(one)
         .filter(|(key, _)| counts(key))
-        .all(|(key, value)| same(key, Some(value).filter(|value| !value.is_null()), part(other, key)))
+        .all(|(key, value)| same(field(key), Some(value).filter(|value| !value.is_null()), part(other, key)))
         && members(other)
             .filter(|(key, _)| counts(key) && one.get(*key).is_none())
-            .all(|(key, value)| value.is_null() || is_nothing(key, value))
+            .all(|(key, value)| value.is_null() || !is_map && is_nothing(key, value))
 }
 
 fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
@@ -76,6 +79,13 @@ mod tests {
         assert!(!are_same(json!({"default": {}}), json!({})));
         assert!(!are_same(json!({"example": []}), json!({})));
         assert!(!are_same(json!({"allOf": [{"type": "string"}]}), json!({"allOf": [{}]})));
+    }
+
+    #[test]
+    fn a_property_may_have_the_name_of_a_field() {
+        let of = |part: Value| json!({"properties": {"default": part, "properties": {"type": "object"}}});
+        assert!(are_same(of(json!({"anyOf": []})), of(json!({}))));
+        assert!(!are_same(of(json!({})), json!({"properties": {"properties": {"type": "object"}}})));
     }
 
     #[test]

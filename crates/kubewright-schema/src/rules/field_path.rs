@@ -1,7 +1,12 @@
 //! Paths such as `.spec['a'].b`, which name a field of a schema
 //! (`apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go`, `ValidFieldPath`).
 
+use std::sync::LazyLock;
+
 use super::super::node::{Additional, Node};
+
+/// What is said of fields of which only that there may be some, or none, is said.
+static NOTHING: LazyLock<Node> = LazyLock::new(Node::default);
 
 /// What a path names.
 pub struct Found<'a> {
@@ -52,6 +57,10 @@ impl Found<'_> {
         } else if let Additional::Of(values) = &self.node.additional {
             self.path.push_str(&format!("[{name}]"));
             self.node = values;
+        } else if let Additional::Any | Additional::Never = &self.node.additional {
+            // Whatever they may be, they are said to be there or not.
+            self.path.push_str(&format!("[{name}]"));
+            self.node = &NOTHING;
         } else {
             return Err(NONE.to_owned());
         }
