@@ -1,7 +1,7 @@
 //! What stays as it was sent until owners are told of a write: quantities, and maps without entries, in lists that are one value. Go
 //! compares such lists as they are in memory, where a quantity that was written otherwise is another one, and an empty map is not none
-//! (`sigs.k8s.io/structured-merge-diff/v6/value`, `listReflect.EqualsUsing`). Times in such lists keep parts of seconds longer, until they
-//! are written: a part of a second is a change of what is wanted, too.
+//! (`sigs.k8s.io/structured-merge-diff/v6/value`, `listReflect.EqualsUsing`). Times keep parts of seconds longer, wherever they are, until
+//! they are written: a part of a second is a change of what is wanted, too.
 
 use std::collections::BTreeSet;
 
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn times_in_a_list_that_is_one_value_have_parts_of_seconds_until_they_are_written() {
+    fn times_have_parts_of_seconds_until_they_are_written() {
         let schema = Schema::built_in("io.k8s.api.core.v1.Node");
         let taint = |time: &str| json!({"key": "a", "effect": "NoExecute", "timeAdded": time});
         let node = |time: &str| json!({"metadata": {}, "spec": {"taints": [taint(time)]}, "status": {"nodeInfo": {}}});

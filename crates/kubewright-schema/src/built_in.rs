@@ -19,9 +19,6 @@ use super::zeros::Zeros;
 const TOLD_FROM_NONE: [(&str, &str); 3] =
     [("ObjectMeta", "annotations"), ("ObjectMeta", "labels"), ("PodSpec", "overhead")];
 
-/// The type whose times are compared with parts of seconds (`k8s.io/kubernetes/pkg/apis/batch/validation`).
-const WITH_EXACT_TIMES: &str = "JobStatus";
-
 /// The types of each version that were made so far.
 static LIBRARY: [Mutex<BTreeMap<Box<str>, Arc<Node>>>; Version::ALL.len()] =
     [const { Mutex::new(BTreeMap::new()) }; Version::ALL.len()];
@@ -67,7 +64,6 @@ fn type_node(version: Version, name: &str, schema: &Value) -> Node {
         made.merge = Some(Box::new(Merge { map: Some(MapType::Atomic), ..Merge::default() }));
     }
     let short = name.rsplit('.').next().unwrap_or(name);
-    made.has_exact_times = short == WITH_EXACT_TIMES;
     for (_, field) in TOLD_FROM_NONE.iter().filter(|(of, _)| *of == short) {
         if let Some(node) = made.properties.get_mut(*field) {
             Arc::make_mut(node).is_told_from_none = true;

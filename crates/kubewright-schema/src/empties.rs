@@ -2,7 +2,7 @@
 //!
 //! Go reads `[]` as a slice that is not nil. Defaults, rules and owners of fields see that it was given; what is encoded has it only
 //! where its field has no `omitempty`, and protobuf not even there. So an object that was sent is not the object that is read back.
-//! Nor is it of times with parts of a second, where rules compare them: they are written without; and a time that is Go's zero is
+//! Nor is it of times with parts of a second, which rules compare: they are written without; and a time that is Go's zero is
 //! written as `null`.
 
 use std::borrow::Cow;

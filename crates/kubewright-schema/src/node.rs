@@ -23,8 +23,6 @@ pub struct Node {
     pub(crate) omits_zero: bool,
     /// Stays, although it is a map without entries, until it is written: something tells it from none before.
     pub(crate) is_told_from_none: bool,
-    /// The times in it have parts of seconds until they are written: rules compare these.
-    pub(crate) has_exact_times: bool,
     /// The fields that Go writes even when nobody gave them a value, and what it writes then: built-in types only.
     pub shown: Box<[(Box<str>, Value)]>,
     /// The name of the type that it stands for, such as `io.k8s.api.apps.v1.DeploymentSpec`: built-in types only.

@@ -3,7 +3,6 @@
 //! A kind is only asked for its data and its pure functions ([`kubewright_kinds`]). A verb is a function over the
 //! [`Engine`](crate::Engine).
 
-mod attempt;
 mod bind;
 mod create;
 mod custom;
@@ -19,6 +18,7 @@ mod ownership;
 mod part;
 mod patch;
 mod preconditions;
+mod proposal;
 mod read;
 mod reset;
 mod scale;

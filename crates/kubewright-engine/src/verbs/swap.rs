@@ -12,11 +12,11 @@ use kubewright_schema::patch::{Change, Configuration};
 use kubewright_store::{self as store, Entry, Expect};
 use serde_json::Value;
 
-use super::attempt::{Attempt, Judged};
 use super::delete::is_finished;
 use super::follow_up::addresses;
 use super::part::Part;
 use super::preconditions::modified;
+use super::proposal::{Judged, Proposal};
 use super::{Written, custom, follow_up};
 use crate::admission::{Edit, Operation, Options, Review};
 use crate::engine::allocate::addresses_of;
@@ -113,9 +113,9 @@ async fn try_swap(
         options: Options::Write(options),
         collection: false,
     };
-    let attempt = Attempt { engine, review, part, step, options, current: &current };
-    let next = attempt.propose(warnings).await?;
-    let judged = attempt.judge(next, warnings).await?;
+    let proposal = Proposal { engine, review, part, step, options, current: &current };
+    let next = proposal.next(warnings).await?;
+    let judged = proposal.judge(next, warnings).await?;
     let found = Found { part, stored: &stored, entry: &entry, current: &current };
     keep(engine, epoch, call, found, judged, options).await
 }

@@ -73,8 +73,6 @@ struct Decoder {
     was_within: bool,
     /// Whether it is within a list that is one value.
     in_one_value: bool,
-    /// Whether it is within a struct whose times are compared with parts of seconds.
-    has_exact_times: bool,
     /// Whether fields are read in the order of Go's structs, and not in that of their names.
     in_order_of_structs: bool,
 }
@@ -91,7 +89,6 @@ impl Decoder {
             around: None,
             was_within: false,
             in_one_value: false,
-            has_exact_times: false,
             in_order_of_structs: false,
         }
     }
@@ -124,8 +121,7 @@ impl Decoder {
                 )),
             },
             Coding::IntOrString => self.integer(Some("int32"), value),
-            Coding::Time if self.keeps_parts_of_seconds() => self.time(Precision::Exact, value),
-            Coding::Time => self.time(Precision::Seconds, value),
+            Coding::Time => self.time(self.precision(), value),
             Coding::MicroTime => self.time(Precision::Micros, value),
             Coding::SchemaOr(other) if self.reading.converts => {
                 let mut within = Self::new(Reading { converts: false, ..self.reading }, &self.path);
@@ -216,7 +212,6 @@ impl Decoder {
         let owner =
             node.name.as_deref().map_or_else(|| self.owner.clone(), |name| short_name(name).to_owned());
         let outer = std::mem::replace(&mut self.owner, owner);
-        let had_exact_times = std::mem::replace(&mut self.has_exact_times, node.has_exact_times);
         let mut gone = Vec::new();
         if self.in_order_of_structs {
             let names = node.name.as_deref().map(|name| Zeros::of(Version::DEFAULT, name).names());
@@ -236,7 +231,6 @@ impl Decoder {
         }
         show_zeros(node, object);
         self.owner = outer;
-        self.has_exact_times = had_exact_times;
         Ok(())
     }
 
@@ -353,9 +347,9 @@ impl Decoder {
         }
     }
 
-    /// Whether times stay as they were sent until they are written: rules compare these, or owners of fields the list that they are in.
-    fn keeps_parts_of_seconds(&self) -> bool {
-        (self.reading.converts || self.reading.as_sent) && (self.has_exact_times || self.in_one_value)
+    /// How fine times are until they are written: rules compare them as Go has them in memory.
+    fn precision(&self) -> Precision {
+        if self.reading.converts || self.reading.as_sent { Precision::Exact } else { Precision::Seconds }
     }
 
     fn time(&self, precision: Precision, value: &mut Value) -> Result<(), String> {

@@ -268,7 +268,7 @@ mod tests {
         pod
     }
 
-    fn told(new: &Value, old: &Value) -> Vec<String> {
+    fn complaints(new: &Value, old: &Value) -> Vec<String> {
         validate_resize(new, old).iter().map(ToString::to_string).collect()
     }
 
@@ -279,9 +279,9 @@ mod tests {
         with_claims["claims"] = json!([{"name": "gpu"}]);
         let (with, without) = (pod(&with_claims, &Value::Null), pod(&limits, &Value::Null));
         let is_told = |told: Vec<String>| told.iter().any(|one| one.contains(MUTABLE));
-        assert!(!is_told(told(&with, &without)));
-        assert!(is_told(told(&with, &with)));
-        assert!(told(&without, &without).is_empty());
+        assert!(!is_told(complaints(&with, &without)));
+        assert!(is_told(complaints(&with, &with)));
+        assert!(complaints(&without, &without).is_empty());
     }
 
     #[test]
@@ -289,8 +289,8 @@ mod tests {
         let own = json!({"limits": {"cpu": "1"}, "requests": {"cpu": "1"}});
         let whole = json!({"limits": {"cpu": "2"}, "requests": {"cpu": "2"}});
         let old = pod(&own, &Value::Null);
-        assert_eq!(told(&pod(&own, &whole), &old), Vec::<String>::new());
-        let told = told(&pod(&own, &json!({})), &old);
+        assert_eq!(complaints(&pod(&own, &whole), &old), Vec::<String>::new());
+        let told = complaints(&pod(&own, &json!({})), &old);
         assert_eq!(told, [format!("spec: Forbidden: {MUTABLE}")]);
     }
 }

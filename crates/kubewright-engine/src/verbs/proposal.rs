@@ -1,4 +1,4 @@
-//! One attempt to make the next object of the current one: what the step proposes, and how that is judged.
+//! What a step proposes to make of the current object, and how that is judged.
 
 use kubewright_kinds::Kind;
 use kubewright_meta::rules::at;
@@ -18,7 +18,7 @@ use crate::request::place::{check_name, place_in_namespace};
 use crate::request::{WriteOptions, body, type_of_body};
 
 /// A change of an object that was read.
-pub(super) struct Attempt<'a> {
+pub(super) struct Proposal<'a> {
     pub(super) engine: &'a Engine,
     /// What admission is asked about.
     pub(super) review: Review<'a>,
@@ -41,12 +41,12 @@ pub(super) struct Judged<'e> {
     _allocation: Option<MutexGuard<'e, ()>>,
 }
 
-impl<'a> Attempt<'a> {
+impl<'a> Proposal<'a> {
     /// What the step makes of the object: typed, defaulted, owned, and as admission has changed it.
     ///
     /// # Errors
     /// What the request, or admission, has against it.
-    pub(super) async fn propose(&self, warnings: &mut Vec<String>) -> Result<Value, ApiError> {
+    pub(super) async fn next(&self, warnings: &mut Vec<String>) -> Result<Value, ApiError> {
         let Self { engine, review, part, step, options, current } = self;
         let call = review.call;
         let mut next = self.made(warnings).await?;
