@@ -15,9 +15,14 @@ use super::facts::{Facts, FieldFacts};
 use super::node::{Additional, Coding, MapType, Merge, Node, Other, Reference, Type};
 use super::zeros::Zeros;
 
-/// The maps that something tells from none although they have no entries: messages about templates, and the admission of runtime classes.
-const TOLD_FROM_NONE: [(&str, &str); 3] =
-    [("ObjectMeta", "annotations"), ("ObjectMeta", "labels"), ("PodSpec", "overhead")];
+/// The maps that something tells from none although they have no entries: messages about templates, the default of what a node may give,
+/// and the admission of runtime classes.
+const TOLD_FROM_NONE: [(&str, &str); 4] = [
+    ("NodeStatus", "allocatable"),
+    ("ObjectMeta", "annotations"),
+    ("ObjectMeta", "labels"),
+    ("PodSpec", "overhead"),
+];
 
 /// The types of each version that were made so far.
 static LIBRARY: [Mutex<BTreeMap<Box<str>, Arc<Node>>>; Version::ALL.len()] =

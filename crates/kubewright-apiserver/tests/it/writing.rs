@@ -422,6 +422,22 @@ async fn a_time_that_is_gos_zero_is_written_as_null_and_has_an_owner() {
     assert_eq!(made.get("firstTimestamp"), Some(&Value::Null));
 }
 
+/// None of it is as much as the node has.
+#[tokio::test(start_paused = true)]
+async fn a_node_that_says_to_give_nothing_is_not_said_to_give_all() {
+    let api = Api::start().await;
+    api.post("/api/v1/nodes", json!({"metadata": {"name": "n"}})).await.expect(201);
+    let put = async |allocatable: Option<Value>| {
+        let mut node = json!({"metadata": {"name": "n"}, "status": {"capacity": {"cpu": "4"}}});
+        if let Some(allocatable) = allocatable {
+            node["status"]["allocatable"] = allocatable;
+        }
+        api.put("/api/v1/nodes/n/status", node).await.expect(200)["status"]["allocatable"].clone()
+    };
+    assert_eq!(put(None).await, json!({"cpu": "4"}));
+    assert_eq!(put(Some(json!({}))).await, Value::Null);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_resize_of_a_pod_that_goes_leaves_its_grace_period_alone() {
     let api = Api::start().await;

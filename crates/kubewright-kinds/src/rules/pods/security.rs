@@ -7,6 +7,7 @@ use super::super::at::At;
 use super::super::errors::Errors;
 use super::super::printed::Shape::{Plain, Pointer};
 use super::super::printed::{Fields, Shape};
+use super::super::version;
 use super::paths::check_descending;
 use super::systems;
 
@@ -107,7 +108,11 @@ pub(super) fn check_pod(spec: &At<'_>, errors: &mut Errors) {
     systems::check_options(&context.get("windowsOptions"), errors);
     check_app_armor(&context.get("appArmorProfile"), errors);
     errors.maybe_one_of(&context.get("supplementalGroupsPolicy"), &["Merge", "Strict"]);
-    errors.maybe_one_of(&context.get("seLinuxChangePolicy"), &["Recursive"]);
+    let policies: &[&str] = match version::has_feature("SELinuxMount") {
+        true => &["MountOption", "Recursive"],
+        false => &["Recursive"],
+    };
+    errors.maybe_one_of(&context.get("seLinuxChangePolicy"), policies);
 }
 
 fn check_ids(context: &At<'_>, errors: &mut Errors) {

@@ -10,6 +10,7 @@ const AUTOSCALER: Kind = ("autoscaling", "v2", "horizontalpodautoscalers");
 const DRIVER: Kind = ("storage.k8s.io", "v1", "csidrivers");
 const NETWORK_POLICY: Kind = ("networking.k8s.io", "v1", "networkpolicies");
 const NODE: Kind = ("", "v1", "nodes");
+const POD: Kind = ("", "v1", "pods");
 const ROLE_BINDING: Kind = ("rbac.authorization.k8s.io", "v1", "rolebindings");
 
 fn of_version(version: Version, kind: Kind) -> std::sync::Arc<crate::Kind> {
@@ -74,6 +75,14 @@ fn an_autoscaler_goes_to_zero_from_v1_37_on() {
     assert!(negative[2][0].ends_with("must be greater than or equal to 0"), "{negative:?}");
     let generation = |version| of_version(version, AUTOSCALER).rules.generation.counts();
     assert_eq!(Version::ALL.map(generation), [false, false, true]);
+}
+
+/// `SELinuxMount` is on from there.
+#[test]
+fn volumes_may_be_labelled_by_how_they_are_mounted_from_v1_37_on() {
+    let unknown = r#"spec.securityContext.seLinuxChangePolicy: Unsupported value: "MountOption": supported values: "Recursive""#;
+    let found = refused(POD, "/spec/securityContext", &json!({"seLinuxChangePolicy": "MountOption"}));
+    assert_eq!(found, says([&[unknown], &[unknown], &[]]));
 }
 
 #[test]
