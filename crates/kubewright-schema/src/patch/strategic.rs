@@ -257,11 +257,31 @@ pub(super) fn left(patch: &Map<String, Value>, object: &Value, node: Option<&Nod
                 left(inner, &object[key], Strategy::of(node, key).node())
             }
             (Some(there), value) if discriminant(there) == discriminant(value) => value.clone(),
-            (_, value) => super::merge::without_nulls(value),
+            (_, value) => without_inner_directives(&super::merge::without_nulls(value)),
         };
         (key.clone(), value)
     });
     Value::Object(members.collect())
+}
+
+/// What is left of a value that the object has got anew: Go takes what carries a `$patch` out of the maps in it, and makes new lists of
+/// lists, of which the patch has those that stand in a map (`removeDirectives`).
+fn without_inner_directives(value: &Value) -> Value {
+    match value {
+        Value::Object(members) if !members.contains_key(DIRECTIVE) => {
+            let kept = members.iter().filter_map(|(key, member)| {
+                let member = match member {
+                    Value::Object(inner) if inner.contains_key(DIRECTIVE) => return None,
+                    Value::Array(_) => without_directives(member)?,
+                    member => without_inner_directives(member),
+                };
+                Some((key.clone(), member))
+            });
+            Value::Object(kept.collect())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(without_inner_directives).collect()),
+        as_it_is => as_it_is.clone(),
+    }
 }
 
 /// A value of a patch as it stands in the object that gets it anew: objects that carry a `$patch` are left out (none,
@@ -502,6 +522,12 @@ mod tests {
                 json!({"map": {"$retainKeys": ["b"], "b": null}, "new": {"$retainKeys": ["c"], "c": null}})
             ),
             json!({"map": {"b": null}, "new": {"$retainKeys": ["c"]}})
+        );
+        assert_eq!(
+            quoted(
+                json!({"text": {"a": {"$patch": "replace"}, "b": [{"$patch": "delete"}, 1]}, "new": {"$patch": "delete"}})
+            ),
+            json!({"text": {"b": [1]}, "new": {"$patch": "delete"}})
         );
         assert_eq!(
             quoted(json!({"$patch": "replace", "map": {"$retainKeys": []}})),
