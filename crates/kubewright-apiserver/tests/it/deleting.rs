@@ -56,6 +56,19 @@ async fn a_deletion_on_trial_that_takes_finalizers_away_tells_an_object_that_nob
     assert_eq!(api.delete(&background).await.expect(200)["kind"], "Status");
 }
 
+/// It is not stored, and so it is answered as it was sent.
+#[tokio::test(start_paused = true)]
+async fn an_update_with_which_an_object_goes_is_answered_with_the_lists_that_it_had() {
+    let api = Api::start().await;
+    let roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
+    let held = json!({"metadata": {"name": "r", "finalizers": ["example.com/hold"]}, "rules": []});
+    assert_eq!(api.post(roles, held).await.expect(201)["rules"], Value::Null);
+    api.delete(&format!("{roles}/r")).await.expect(200);
+    let last = json!({"metadata": {"name": "r"}, "rules": []});
+    assert_eq!(api.put(&format!("{roles}/r"), last).await.expect(200)["rules"], json!([]));
+    api.get(&format!("{roles}/r")).await.refused(404, "NotFound");
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_a_finalizer_holds_is_marked_once_and_is_a_new_generation() {
     let api = Api::start().await;

@@ -1,6 +1,5 @@
 //! What a step proposes to make of the current object, and how that is judged.
 
-use kubewright_kinds::Kind;
 use kubewright_meta::rules::at;
 use kubewright_meta::{ApiError, FieldError, object};
 use kubewright_schema::{Candidate, Encoding, Extent, fields};
@@ -30,10 +29,10 @@ pub(super) struct Proposal<'a> {
     pub(super) current: &'a Value,
 }
 
-/// The next object, as it may be stored.
+/// The next object, as JSON has it.
 pub(super) struct Judged<'e> {
     pub(super) object: Value,
-    /// Whether it is stored without defaults that are there when it is read, or with bytes without contents, which are not.
+    /// Whether it is stored with bytes without contents, which are not read.
     pub(super) leaves_unread: bool,
     /// Whether it replaces the version that it names: nobody may have been faster.
     pub(super) names_version: bool,
@@ -152,9 +151,7 @@ impl<'a> Proposal<'a> {
             let shown = step.view().map(|view| view.of(&next));
             admission::validate(&review, shown.as_ref().unwrap_or(&next), warnings).await?;
         }
-        kind.schema().leave_out(&mut next, kind.encoding());
-        let lacks_defaults = complete_as_read(kind, &mut next);
-        let leaves_unread = lacks_defaults || has_bytes && kind.encoding() == Encoding::Protobuf;
+        let leaves_unread = has_bytes && kind.encoding() == Encoding::Protobuf;
         Ok(Judged { object: next, leaves_unread, names_version, _allocation: allocation })
     }
 
@@ -187,12 +184,4 @@ impl<'a> Proposal<'a> {
         errors.extend(kind.rules.within(|| definitions::errors(kind, candidate)));
         errors
     }
-}
-
-/// Fills in what is not stored of an object and is there whenever it is read. Returns whether there is any.
-fn complete_as_read(kind: &Kind, object: &mut Value) -> bool {
-    let Some(complete) = kind.rules.complete else { return false };
-    let stored = object.clone();
-    complete(object);
-    *object != stored
 }

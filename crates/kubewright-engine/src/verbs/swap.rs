@@ -150,6 +150,8 @@ async fn keep(
         convert::hide(call.kind, part, &mut asked);
         encode::bytes(call.kind, &asked)
     });
+    call.kind.schema().leave_out(&mut next, call.kind.encoding());
+    leaves_unread |= complete_as_read(call.kind, &mut next);
     leaves_unread |= custom::prune(call.kind, &mut next);
     let same = next == *current;
     // What is said in an older version is more once it is stored, though it reads the same.
@@ -190,6 +192,14 @@ async fn keep(
         None if names_version => Err(modified(call)),
         None => Ok(None),
     }
+}
+
+/// Fills in what is not stored of an object and is there whenever it is read. Returns whether there is any.
+fn complete_as_read(kind: &Kind, object: &mut Value) -> bool {
+    let Some(complete) = kind.rules.complete else { return false };
+    let stored = object.clone();
+    complete(object);
+    *object != stored
 }
 
 /// A built-in object as the kind that it is stored as. What the write of a part does not change stays as it is stored: less may be stored
