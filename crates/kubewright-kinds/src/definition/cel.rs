@@ -3,7 +3,7 @@
 
 use kubewright_cel::limits::{ESTIMATED_CRD_COST_LIMIT, ESTIMATED_RULE_COST_LIMIT, MAX_REQUEST_SIZE_BYTES};
 use kubewright_meta::FieldError;
-use kubewright_schema::{rules, structural};
+use kubewright_schema::{Type, rules, structural};
 use serde_json::Value;
 
 use super::path::Path;
@@ -21,18 +21,21 @@ pub(super) struct Context<'a> {
     resource: bool,
     /// The list whose elements cannot be told from one another, if it is in one.
     uncorrelated: Option<&'a Path<'a>>,
+    /// It is below something of a type that is none: its own is told by that (`CELSchemaContext.TypeInfo`).
+    is_untyped: bool,
 }
 
 impl<'a> Context<'a> {
     /// The root of a schema.
     pub(super) fn root() -> Self {
-        Self { cardinality: Some(1), resource: true, uncorrelated: None }
+        Self { cardinality: Some(1), resource: true, uncorrelated: None, is_untyped: false }
     }
 
     /// What stands below a part: a field, the values of a map, or the elements of a list.
     pub(super) fn below(self, schema: &Value, child: &Value) -> Self {
         let cardinality = self.cardinality.zip(most_elements(schema)).map(|(one, most)| times(one, most));
-        Self { cardinality, resource: flag(child, "x-kubernetes-embedded-resource"), ..self }
+        let resource = flag(child, "x-kubernetes-embedded-resource");
+        Self { cardinality, resource, is_untyped: self.is_untyped || !has_type(schema), ..self }
     }
 
     /// The elements of a list at `path`.
@@ -43,6 +46,15 @@ impl<'a> Context<'a> {
         };
         Self { uncorrelated, ..self.below(schema, child) }
     }
+}
+
+/// Whether a schema that has others below says of what type its values are, or that they are of any.
+fn has_type(schema: &Value) -> bool {
+    let kind = text(schema, "type");
+    Type::parse(kind).is_some()
+        || ["x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields"]
+            .into_iter()
+            .any(|any| kind.is_empty() && flag(schema, any))
 }
 
 /// How many values stand below one of a schema, where that is bounded.
@@ -105,7 +117,8 @@ pub(super) fn validate(
 ) {
     let node = structural::node(schema);
     let all = path.child("x-kubernetes-validations");
-    let Some(declaration) = rules::declaration(&node, context.resource) else {
+    let declaration = rules::declaration(&node, context.resource).filter(|_| !context.is_untyped);
+    let Some(declaration) = declaration else {
         let detail = "internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations";
         errors.push(FieldError {
             field: all.to_string(),

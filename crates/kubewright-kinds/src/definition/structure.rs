@@ -154,11 +154,10 @@ fn is_left_out(key: &str, value: &Value) -> bool {
 }
 
 /// Where `anyOf: [{type: integer}, {type: string}]` may stand, next to `x-kubernetes-int-or-string`.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Known {
-    Nowhere,
-    AnyOf,
-    InFirstAllOf,
+#[derive(Clone, Copy, Default)]
+struct Known {
+    any_of: bool,
+    in_first_all_of: bool,
 }
 
 fn int_or_string(schema: &Value) -> Known {
@@ -170,12 +169,9 @@ fn int_or_string(schema: &Value) -> Known {
         let any_of = any_of.and_then(Value::as_array).map(Vec::as_slice);
         matches!(any_of, Some([one, other]) if says_only(one, "integer") && says_only(other, "string"))
     };
-    if is_pattern(schema.get("anyOf")) {
-        Known::AnyOf
-    } else if is_pattern(schema.pointer("/allOf/0/anyOf")) {
-        Known::InFirstAllOf
-    } else {
-        Known::Nowhere
+    Known {
+        any_of: is_pattern(schema.get("anyOf")),
+        in_first_all_of: is_pattern(schema.pointer("/allOf/0/anyOf")),
     }
 }
 
@@ -189,20 +185,17 @@ fn validations(
     errors: &mut Vec<FieldError>,
 ) {
     for key in ["anyOf", "allOf", "oneOf"] {
-        if key == "anyOf" && known == Known::AnyOf {
+        if key == "anyOf" && known.any_of {
             continue;
         }
         for (index, one) in list(schema, key).enumerate() {
-            let inner = if key == "allOf" && index == 0 && known == Known::InFirstAllOf {
-                Known::AnyOf
-            } else {
-                Known::Nowhere
-            };
+            let any_of = key == "allOf" && index == 0 && known.in_first_all_of;
+            let inner = Known { any_of, ..Known::default() };
             nested(one, inner, level, patterns, &path.child(key).index(index), errors);
         }
     }
     if let Some(not) = part(schema, "not") {
-        nested(not, Known::Nowhere, level, patterns, &path.child("not"), errors);
+        nested(not, Known::default(), level, patterns, &path.child("not"), errors);
     }
     let pattern = text(schema, "pattern");
     if let (false, Some(why)) = (pattern.is_empty(), patterns.mistake(pattern)) {
@@ -236,10 +229,10 @@ fn nested(
     cost::step();
     validations(schema, known, level, patterns, path, errors);
     if let Some(items) = items(schema) {
-        nested(items, Known::Nowhere, level, patterns, &path.child("items"), errors);
+        nested(items, Known::default(), level, patterns, &path.child("items"), errors);
     }
     for (name, field) in fields(schema, "properties") {
-        nested(field, Known::Nowhere, Level::Field, patterns, &path.child("properties").key(name), errors);
+        nested(field, Known::default(), Level::Field, patterns, &path.child("properties").key(name), errors);
     }
     let said = |value: &&Value| match value {
         Value::Null | Value::Bool(false) => false,

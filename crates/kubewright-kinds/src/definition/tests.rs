@@ -219,6 +219,28 @@ fn items_of_a_map_that_are_a_list_of_schemas_are_told_with_that() {
 }
 
 #[test]
+fn an_integer_or_text_may_be_said_in_both_ways_at_once() {
+    let any_of = json!([{"type": "integer"}, {"type": "string"}]);
+    let part = json!({"x-kubernetes-int-or-string": true, "anyOf": any_of, "allOf": [{"anyOf": any_of}, {"pattern": "a"}]});
+    let schema = json!({"type": "object", "properties": {"a": part}});
+    let definition = with(plain(), "/spec/versions/0/schema/openAPIV3Schema", schema);
+    assert_eq!(complaints(definition, None), Vec::<String>::new());
+}
+
+#[test]
+fn rules_below_a_type_that_is_none_have_no_types() {
+    let values = json!({"type": "integer", "x-kubernetes-validations": [{"rule": "self > 0"}]});
+    let part = json!({"type": "a/b", "additionalProperties": values});
+    let schema = json!({"type": "object", "properties": {"a": part}});
+    let found = complaints(with(plain(), "/spec/versions/0/schema/openAPIV3Schema", schema), None);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(
+        found[1].contains("properties[a].additionalProperties.x-kubernetes-validations: Internal error"),
+        "{found:?}"
+    );
+}
+
+#[test]
 fn a_conversion_webhook_has_an_address_and_a_review() {
     let bare = with(plain(), "/spec/conversion", json!({"strategy": "Webhook"}));
     assert_eq!(
