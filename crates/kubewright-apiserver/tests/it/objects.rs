@@ -193,6 +193,11 @@ async fn a_job_has_the_labels_of_the_template_that_its_status_is_written_with() 
         "whenever it is read"
     );
     assert_ne!(bare["metadata"]["resourceVersion"], written["metadata"]["resourceVersion"]);
+    // It is compared with what is read.
+    let mut again = job(json!({}));
+    again["spec"]["template"]["metadata"] = json!({});
+    let again = api.put(&format!("{JOBS}/a/status"), again).await.expect(200);
+    assert_ne!(again["metadata"]["resourceVersion"], bare["metadata"]["resourceVersion"]);
 }
 
 #[tokio::test(start_paused = true)]

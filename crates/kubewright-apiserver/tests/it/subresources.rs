@@ -251,3 +251,29 @@ async fn a_certificate_without_contents_is_a_write_and_so_is_that_it_goes() {
     let other = api.patch(&format!("{requests}/a/status"), "merge", json!({})).await.expect(200);
     assert_ne!(other["metadata"]["resourceVersion"], first);
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_grace_period_of_an_approval_is_compared() {
+    let api = Api::start().await;
+    let requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+    let spec =
+        json!({"signerName": "example.com/s", "usages": ["client auth"], "request": CERTIFICATE_REQUEST});
+    api.post(requests, json!({"metadata": {"name": "a"}, "spec": spec})).await.expect(201);
+    let patch = json!({"metadata": {"deletionGracePeriodSeconds": 5}});
+    let told = api.patch(&format!("{requests}/a/approval"), "merge", patch).await.refused(422, "Invalid");
+    assert!(
+        told.ends_with("metadata.deletionGracePeriodSeconds: Invalid value: 5: field is immutable"),
+        "{told}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_older_eviction_has_wrong_is_told_of_its_version() {
+    let api = Api::start().await;
+    let eviction =
+        json!({"apiVersion": "policy/v1beta1", "kind": "Eviction", "metadata": {"name": "a"}, "unknown": 1});
+    let told = api.post(&format!("{PODS}/a/eviction?fieldValidation=Strict"), eviction).await;
+    assert!(
+        told.refused(400, "BadRequest").starts_with(r#"Eviction in version "v1beta1" cannot be handled"#)
+    );
+}

@@ -17,6 +17,9 @@ use super::{Call, FieldValidation};
 /// What is said of a body that is no Scale, for the scale of a custom resource.
 const NO_SCALE: &str = r#"no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111""#;
 
+/// What an eviction may say to be, too.
+const OLDER_EVICTIONS: &str = "policy/v1beta1";
+
 /// The body of a request for a subresource of the object that `call` names: typed, pruned, in the right namespace.
 /// Warnings are added to `warnings`.
 ///
@@ -39,7 +42,9 @@ pub fn part_of(
             _ => said::refuse(&wanted, &mismatch, (&value, &origin), validation, warnings),
         });
     }
-    let wrong = |why: String| said::cannot_be_handled(kind, version, kind, &why);
+    let is_older = value["apiVersion"] == OLDER_EVICTIONS;
+    let said = if is_older { "v1beta1" } else { version };
+    let wrong = |why: String| said::cannot_be_handled(kind, said, kind, &why);
     let unknown = match schema(call.kind.kubernetes(), subresource) {
         Some(schema) => {
             let unknown = schema.decode(&mut value).map_err(wrong)?;
@@ -84,7 +89,7 @@ fn mismatch(value: &Value, wanted: &Wanted<'_>) -> Option<Mismatch> {
     let text = |field: &str| value[field].as_str().unwrap_or_default();
     // The only one that is taken in two versions (`EvictionREST.AcceptsGroupVersion`).
     let older = wanted.kind == "Eviction" && matches!(text("kind"), "" | "Eviction");
-    if older && text("apiVersion") == "policy/v1beta1" {
+    if older && text("apiVersion") == OLDER_EVICTIONS {
         return None;
     }
     type_of_body::check_as(wanted, value).err()

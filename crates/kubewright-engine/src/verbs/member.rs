@@ -47,9 +47,15 @@ impl Member {
     /// (`ResetObjectMetaForStatus`), the others do not.
     fn metadata(self) -> &'static [&'static str] {
         match self {
-            Self::Approval | Self::Finalizers => {
-                &["annotations", "finalizers", "labels", "ownerReferences", "uid"]
-            }
+            Self::Approval | Self::Finalizers => &[
+                "annotations",
+                "deletionGracePeriodSeconds",
+                "finalizers",
+                "generateName",
+                "labels",
+                "ownerReferences",
+                "uid",
+            ],
             Self::EphemeralContainers | Self::Containers => {
                 &["deletionGracePeriodSeconds", "generateName", "uid"]
             }

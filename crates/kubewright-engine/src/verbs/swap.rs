@@ -151,8 +151,8 @@ async fn keep(
         encode::bytes(call.kind, &asked)
     });
     call.kind.schema().leave_out(&mut next, call.kind.encoding());
-    leaves_unread |= complete_as_read(call.kind, &mut next);
-    leaves_unread |= custom::prune(call.kind, &mut next);
+    let lacks_defaults = complete_as_read(call.kind, &mut next);
+    leaves_unread |= custom::prune(call.kind, &mut next) || lacks_defaults;
     let same = next == *current;
     // What is said in an older version is more once it is stored, though it reads the same.
     let may_add = call.kind.stored_in().is_some();
@@ -172,7 +172,9 @@ async fn keep(
     };
     // What would be stored in other words is written although nothing changes: so objects are moved to the storage version,
     // and keep the defaults of today. What a custom object would be stored as in the same words is not, whatever was sent (1.0 for 1).
-    if (same || call.kind.custom.is_some()) && !goes && encode::is_stored_as(&draft, stored) {
+    // What lacks what is read is compared with that (`Cacher.GuaranteedUpdate` hands over what its cache has).
+    let may_be_none = (same && !lacks_defaults || call.kind.custom.is_some()) && !goes;
+    if may_be_none && encode::is_stored_as(&draft, stored) {
         return Ok(Some(convert::answered(call.kind, part, Arc::clone(entry))));
     }
     // Watchers are told what goes as it was stored last.
