@@ -1,7 +1,7 @@
 //! Pods: how far they have come, in one word.
 
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::age::{age, ago};
 use super::column::{NAME, text as column};
@@ -23,6 +23,18 @@ pub const PODS: Printer = Printer {
     ],
     cells: row,
 };
+
+/// The conditions of a pod's row: whether it has ended (`pkg/printers/internalversion/printers.go`, `printPod`).
+#[must_use]
+pub fn row_conditions(pod: &Value) -> Option<Value> {
+    let message = match text(pod, "/status/phase") {
+        "Succeeded" => "The pod has completed successfully.",
+        "Failed" => "The pod failed.",
+        _ => return None,
+    };
+    let reason = text(pod, "/status/phase");
+    Some(json!([{"type": "Completed", "status": "True", "reason": reason, "message": message}]))
+}
 
 fn row(pod: &Value, now: Timestamp) -> Vec<Value> {
     let summary = Summary::of(pod);
@@ -191,8 +203,6 @@ fn end_of(terminated: &Value) -> String {
 #[cfg(test)]
 #[expect(clippy::needless_pass_by_value, reason = "literals read better than references to them")]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     /// Ready, status and restarts.
@@ -212,6 +222,14 @@ mod tests {
 
     fn ended(name: &str, end: Value) -> Value {
         json!({"name": name, "ready": false, "restartCount": 0, "state": {"terminated": end}})
+    }
+
+    #[test]
+    fn the_row_of_a_pod_that_has_ended_says_so() {
+        let of = |phase: &str| row_conditions(&json!({"status": {"phase": phase}}));
+        assert_eq!(of("Failed").map(|told| told[0]["message"].clone()), Some(json!("The pod failed.")));
+        assert_eq!(of("Succeeded").map(|told| told[0]["reason"].clone()), Some(json!("Succeeded")));
+        assert_eq!(of("Running"), None);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use kubewright_codec::rope::{PIECE, READ, Rope};
 use kubewright_kinds::{Kind, Role, Summary, encode};
 use kubewright_meta::{ApiError, object};
 use kubewright_store::{Entry, Revision};
+use kubewright_table::pods;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -212,6 +213,10 @@ impl Shaper {
         let mut row = Map::new();
         let printed = self.kind.in_storage(object);
         row.insert("cells".into(), self.kind.columns.cells(&printed, self.now).into());
+        let conditions = pods::row_conditions(object).filter(|_| self.kind.behaviour.role == Role::Pod);
+        if let Some(conditions) = conditions {
+            row.insert("conditions".into(), conditions);
+        }
         match self.include {
             IncludeObject::None => {}
             IncludeObject::Metadata => drop(row.insert("object".into(), self.partial(version, object))),
