@@ -25,7 +25,7 @@ pub fn object(root: &Node, object: &mut Value) -> Result<Vec<String>, String> {
 /// Makes what a configuration or admission has made of a custom resource what is read of it once it is stored: its metadata is read, and what
 /// is unknown goes. Returns whether that is less.
 pub fn as_read(root: &Node, object: &mut Value) -> bool {
-    let has_empty = TOLD_FROM_NONE.iter().any(|name| object["metadata"].get(name).is_some_and(says_nothing));
+    let has_empty = STORED_EMPTY.iter().any(|name| object["metadata"].get(name).is_some_and(says_nothing));
     if has_empty {
         // What does not decode is not here any more.
         let _ = metadata_of(root, object);
@@ -34,7 +34,7 @@ pub fn as_read(root: &Node, object: &mut Value) -> bool {
 }
 
 /// The members of metadata that say something to admission although there is nothing in them, and that are stored so.
-const TOLD_FROM_NONE: [&str; 6] =
+const STORED_EMPTY: [&str; 6] =
     ["annotations", "deletionGracePeriodSeconds", "finalizers", "generateName", "labels", "ownerReferences"];
 
 /// As [`metadata_of`], of what was applied, which kube-apiserver does not decode: members of metadata without contents stay.
@@ -42,14 +42,13 @@ const TOLD_FROM_NONE: [&str; 6] =
 /// # Errors
 /// Metadata that does not decode.
 pub fn applied(root: &Node, object: &mut Value) -> Result<(), String> {
-    let sent = object["metadata"].clone();
+    let sent = &object["metadata"];
+    let empty = STORED_EMPTY.into_iter().filter_map(|name| Some((name.to_owned(), sent.get(name)?)));
+    let empty: Vec<(String, Value)> =
+        empty.filter(|(_, value)| says_nothing(value)).map(|(name, value)| (name, value.clone())).collect();
     metadata_of(root, object)?;
-    let Some(read) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return Ok(()) };
-    for member in TOLD_FROM_NONE {
-        let Some(sent) = sent.get(member) else { continue };
-        if read.get(member) != Some(sent) && says_nothing(sent) {
-            read.insert(member.to_owned(), sent.clone());
-        }
+    if let Some(read) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        read.extend(empty);
     }
     Ok(())
 }

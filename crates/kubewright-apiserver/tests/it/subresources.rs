@@ -10,6 +10,7 @@ use crate::support::{Api, CERTIFICATE_REQUEST};
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
+const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 const BOXES: &str = "/apis/example.com/v1/namespaces/default/boxes";
 
 async fn with_a_pod() -> Api {
@@ -231,36 +232,37 @@ async fn a_token_for_another_account_is_refused_before_the_account_is_looked_up(
     api.post(path, request("nobody")).await.refused(404, "NotFound");
 }
 
+/// Asks for the certificate `a`.
+async fn request_certificate(api: &Api) -> Value {
+    let spec =
+        json!({"signerName": "example.com/s", "usages": ["client auth"], "request": CERTIFICATE_REQUEST});
+    api.post(REQUESTS, json!({"metadata": {"name": "a"}, "spec": spec})).await.expect(201)
+}
+
 /// Protobuf has them, though they are read as none (`GuaranteedUpdate` compares what is stored).
 #[tokio::test(start_paused = true)]
 async fn a_certificate_without_contents_is_a_write_and_so_is_that_it_goes() {
     let api = Api::start().await;
-    let requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
-    let spec =
-        json!({"signerName": "example.com/s", "usages": ["client auth"], "request": CERTIFICATE_REQUEST});
-    let made = api.post(requests, json!({"metadata": {"name": "a"}, "spec": spec})).await.expect(201);
+    let made = request_certificate(&api).await;
     let patch = async |certificate: &str| {
         let patch = json!({"status": {"certificate": certificate}});
-        let written = api.patch(&format!("{requests}/a/status"), "merge", patch).await.expect(200);
+        let written = api.patch(&format!("{REQUESTS}/a/status"), "merge", patch).await.expect(200);
         assert_eq!(written["status"], json!({}));
         written["metadata"]["resourceVersion"].clone()
     };
     let first = patch("").await;
     assert_ne!(first, made["metadata"]["resourceVersion"]);
     assert_eq!(patch("").await, first);
-    let other = api.patch(&format!("{requests}/a/status"), "merge", json!({})).await.expect(200);
+    let other = api.patch(&format!("{REQUESTS}/a/status"), "merge", json!({})).await.expect(200);
     assert_ne!(other["metadata"]["resourceVersion"], first);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_grace_period_of_an_approval_is_compared() {
     let api = Api::start().await;
-    let requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
-    let spec =
-        json!({"signerName": "example.com/s", "usages": ["client auth"], "request": CERTIFICATE_REQUEST});
-    api.post(requests, json!({"metadata": {"name": "a"}, "spec": spec})).await.expect(201);
+    request_certificate(&api).await;
     let patch = json!({"metadata": {"deletionGracePeriodSeconds": 5}});
-    let told = api.patch(&format!("{requests}/a/approval"), "merge", patch).await.refused(422, "Invalid");
+    let told = api.patch(&format!("{REQUESTS}/a/approval"), "merge", patch).await.refused(422, "Invalid");
     assert!(
         told.ends_with("metadata.deletionGracePeriodSeconds: Invalid value: 5: field is immutable"),
         "{told}"

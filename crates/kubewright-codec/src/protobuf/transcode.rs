@@ -11,6 +11,7 @@ use kubewright_meta::object::as_map;
 use serde_json::{Map, Number, Value, json};
 
 use super::super::json;
+use super::encode::is_zero;
 use super::table::{Field, Form, Message, Other, Type};
 use super::wire::{Reader, Result, Wire};
 
@@ -44,8 +45,8 @@ pub(super) fn message(
             }
             Form::One { of, keeps_zero } => {
                 let value = value(of, name, wire, below)?;
-                let is_zero = if of.is_time() { is_zero_time } else { is_zero };
-                if value.is_null() || (!keeps_zero && is_zero(&value)) {
+                let is_none = if of.is_time() { is_zero_time } else { is_zero };
+                if value.is_null() || (!keeps_zero && is_none(&value)) {
                     into.remove(*name);
                 } else {
                     into.insert((*name).to_owned(), value);
@@ -135,16 +136,6 @@ fn value(of: Type, name: &str, wire: Wire<'_>, levels: usize) -> Result<Value> {
 /// Whether that is Go's zero time, as [`time`] and [`micro_time`] write it.
 fn is_zero_time(value: &Value) -> bool {
     matches!(value.as_str(), Some("0001-01-01T00:00:00Z" | "0001-01-01T00:00:00.000000Z"))
-}
-
-/// What Go's `omitempty` leaves out of a scalar.
-fn is_zero(value: &Value) -> bool {
-    match value {
-        Value::Bool(yes) => !yes,
-        Value::Number(number) => number.as_f64() == Some(0.0),
-        Value::String(text) => text.is_empty(),
-        Value::Null | Value::Array(_) | Value::Object(_) => false,
-    }
 }
 
 /// Whole numbers are written without decimals.

@@ -213,8 +213,9 @@ impl Shaper {
         let mut row = Map::new();
         let printed = self.kind.in_storage(object);
         row.insert("cells".into(), self.kind.columns.cells(&printed, self.now).into());
-        let conditions = pods::row_conditions(object).filter(|_| self.kind.behaviour.role == Role::Pod);
-        if let Some(conditions) = conditions {
+        if self.kind.behaviour.role == Role::Pod
+            && let Some(conditions) = pods::row_conditions(object)
+        {
             row.insert("conditions".into(), conditions);
         }
         match self.include {

@@ -145,7 +145,6 @@ fn begin_creation(engine: &Engine, call: Call<'_>) -> Result<Epoch, ApiError> {
 }
 
 /// An object that is to be created: typed, defaulted and owned.
-#[derive(Clone)]
 struct New {
     object: Value,
     is_applied: bool,
@@ -157,16 +156,16 @@ async fn create_draft(
     epoch: Epoch,
     call: Call<'_>,
     part: Part,
-    mut new: New,
+    New { object: mut draft, is_applied }: New,
     options: &WriteOptions,
     warnings: &mut Vec<String>,
 ) -> Result<Bytes, ApiError> {
-    let draft = &mut new.object;
+    let draft = &mut draft;
     call.kind.schema().settle(draft);
     admission::mutate(&Review::of_new(engine, call, part.subresource(), options), draft, warnings).await?;
     // A webhook may have moved it. One that has renamed it decides.
     place_in_namespace(call, draft)?;
-    if new.is_applied {
+    if is_applied {
         version_of(draft)?;
         // What is not stored is answered as it was sent.
         if !options.dry_run {
@@ -178,14 +177,13 @@ async fn create_draft(
     let mut attempts = if generates { NAME_ATTEMPTS } else { 1 };
     loop {
         attempts -= 1;
-        let mut next =
-            if attempts == 0 { New { object: std::mem::take(&mut new.object), ..new } } else { new.clone() };
+        let mut next = if attempts == 0 { std::mem::take(draft) } else { draft.clone() };
         if generates {
-            generate_name(engine, call.kind, &mut next.object);
-        } else if call.kind.behaviour.names_itself && object::name(&next.object).is_empty() {
-            object::set_meta(&mut next.object, "name", Some(engine.world().dice.uid().into()));
+            generate_name(engine, call.kind, &mut next);
+        } else if call.kind.behaviour.names_itself && object::name(&next).is_empty() {
+            object::set_meta(&mut next, "name", Some(engine.world().dice.uid().into()));
         }
-        match create_object(engine, epoch, call, part, next.object, options, warnings).await {
+        match create_object(engine, epoch, call, part, next, options, warnings).await {
             Err(error) if attempts > 0 && error.reason == "AlreadyExists" => {}
             outcome => return outcome,
         }

@@ -154,9 +154,10 @@ async fn keep(
     let lacks_defaults = complete_as_read(call.kind, &mut next);
     leaves_unread |= custom::prune(call.kind, &mut next) || lacks_defaults;
     let same = next == *current;
-    // What is said in an older version is more once it is stored, though it reads the same.
-    let may_add = call.kind.stored_in().is_some();
-    if same && !goes && !leaves_unread && !may_add && !encode::is_outdated(call.kind, stored) {
+    let kinds = engine.kinds();
+    // What is said in an older version is more once it is stored, though it reads the same. That of an event is not.
+    let older = call.kind.stored_in().filter(|_| call.kind.has_status()).and_then(|kind| kinds.find(kind));
+    if same && !goes && !leaves_unread && older.is_none() && !encode::is_outdated(call.kind, stored) {
         return Ok(Some(convert::answered(call.kind, part, Arc::clone(entry))));
     }
     if options.dry_run {
@@ -165,8 +166,7 @@ async fn keep(
     let before = addresses_of(call.kind, current);
     let now = if goes { BTreeSet::new() } else { addresses_of(call.kind, &next) };
     let draft = if leaves_unread { encode::lacking } else { encode::draft };
-    let kinds = engine.kinds();
-    let draft = match call.kind.stored_in().and_then(|kind| kinds.find(kind)) {
+    let draft = match older {
         Some(kind) => draft(kind, in_stored_kind(call.kind, part, next, &encode::value(kind, stored))),
         None => draft(call.kind, convert::in_storage_version(engine, call.kind, next).await?),
     };
@@ -212,7 +212,7 @@ fn in_stored_kind(kind: &Kind, part: Part, mut object: Value, stored: &Value) ->
     for member in members.keys() {
         let is_written = match (part, member.as_str()) {
             (_, "apiVersion" | "kind" | "metadata") => true,
-            (Part::Main, "status") => !kind.has_status(),
+            (Part::Main, "status") => false,
             (Part::Status, member) => member == "status",
             (Part::Main | Part::Member(_) | Part::Trusted, _) => true,
         };

@@ -92,11 +92,7 @@ pub(super) fn by_configuration(value: &Cel<'_>, object: &Value, kind: &Kind) -> 
     check_types(value)?;
     let mut configuration = value.to_json().map_err(|why| why.to_string())?;
     set_type(kind, &mut configuration);
-    merged(kind, object, &configuration).map_err(|why| format!("error applying patch: {why}"))
-}
-
-fn merged(kind: &Kind, object: &Value, configuration: &Value) -> Result<Value, String> {
-    mutate(Shape::of(kind), object, configuration)
+    mutate(Shape::of(kind), object, &configuration).map_err(|why| format!("error applying patch: {why}"))
 }
 
 #[cfg(test)]
@@ -108,6 +104,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    fn merged(kind: &Kind, object: &Value, configuration: &Value) -> Result<Value, String> {
+        mutate(Shape::of(kind), object, configuration)
+    }
 
     fn pod(spec: &Value, configuration: &Value) -> Result<Value, String> {
         let kinds = Kinds::built_in();
