@@ -76,7 +76,7 @@ pub(crate) fn settle(node: &Node, value: &mut Value, in_list: bool, keeps_maps: 
 mod tests {
     use serde_json::json;
 
-    use super::super::Schema;
+    use super::super::{Maker, Schema};
     use super::*;
 
     #[test]
@@ -85,9 +85,9 @@ mod tests {
         let range =
             |cpu: &str| json!({"metadata": {}, "spec": {"limits": [{"type": "Pod", "max": {"cpu": cpu}}]}});
         let mut sent = range("1.5");
-        schema.decode_as_sent(&mut sent).expect("a range");
+        schema.decode_made(&mut sent, Maker::Client).expect("a range");
         assert_eq!(sent, range("1.5"));
-        schema.convert(&mut sent).expect("a range");
+        schema.decode_made(&mut sent, Maker::Merge).expect("a range");
         assert_eq!(sent, range("1.5"));
         schema.settle(&mut sent);
         assert_eq!(sent, range("1500m"));
@@ -100,7 +100,7 @@ mod tests {
         let schema = Schema::built_in("io.k8s.api.rbac.v1.ClusterRole");
         let selected = |selector: Value| json!({"metadata": {}, "aggregationRule": {"clusterRoleSelectors": [selector]}, "rules": null});
         let mut sent = selected(json!({"matchLabels": {}}));
-        schema.decode_as_sent(&mut sent).expect("a role");
+        schema.decode_made(&mut sent, Maker::Client).expect("a role");
         assert_eq!(sent, selected(json!({"matchLabels": {}})));
         schema.settle(&mut sent);
         assert_eq!(sent, selected(json!({})));
@@ -114,7 +114,7 @@ mod tests {
             json!({"metadata": {}, "spec": {"containers": [container]}})
         };
         let mut sent = pod("1.5");
-        schema.decode_as_sent(&mut sent).expect("a pod");
+        schema.decode_made(&mut sent, Maker::Client).expect("a pod");
         assert_eq!(sent["spec"]["containers"][0]["resources"]["limits"]["cpu"], "1500m");
     }
 
@@ -124,7 +124,7 @@ mod tests {
         let taint = |time: &str| json!({"key": "a", "effect": "NoExecute", "timeAdded": time});
         let node = |time: &str| json!({"metadata": {}, "spec": {"taints": [taint(time)]}, "status": {"nodeInfo": {}}});
         let mut sent = node("2026-01-01T00:00:00.5Z");
-        schema.decode_as_sent(&mut sent).expect("a node");
+        schema.decode_made(&mut sent, Maker::Client).expect("a node");
         schema.settle(&mut sent);
         assert_eq!(sent["spec"]["taints"][0]["timeAdded"], "2026-01-01T00:00:00.5Z");
         schema.leave_out(&mut sent, crate::Encoding::Json);

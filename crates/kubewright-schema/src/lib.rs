@@ -85,6 +85,19 @@ pub enum Extent {
     Status,
 }
 
+/// Who has made what is decoded ([`Schema::decode_made`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Maker {
+    /// A client, who sent it. Quantities and maps without entries that stand in lists that are one value stay as they were sent, until
+    /// [`Schema::settle`].
+    Client,
+    /// A strategic merge patch or an applied configuration. That, and whole numbers that are too large are cut. A custom object is not
+    /// pruned, and its metadata goes on saying what has no contents: nobody decodes it before it is stored ([`Schema::prune`]).
+    Merge,
+    /// Admission, which has changed it. A custom object keeps fields that the schema does not have until it is stored ([`Schema::prune`]).
+    Admission,
+}
+
 /// Where a schema came from.
 #[derive(Clone, Debug)]
 enum Origin {
@@ -179,30 +192,26 @@ impl Schema {
         }
     }
 
-    /// As [`Schema::decode`], but quantities and maps without entries that stand in lists that are one value stay as they were sent, until
-    /// [`Schema::settle`].
+    /// As [`Schema::decode`], of what somebody has made who leaves more as it was: [`Maker`] says what.
     ///
     /// # Errors
-    /// As there.
-    pub fn decode_as_sent(&self, object: &mut Value) -> Result<Vec<String>, String> {
-        match self.origin {
-            Origin::BuiltIn { empties, .. } => {
-                let reading = decode::Reading { empties, as_sent: true, ..decode::Reading::PLAIN };
+    /// As there; of merges in the words of what converts.
+    pub fn decode_made(&self, object: &mut Value, by: Maker) -> Result<Vec<String>, String> {
+        match (&self.origin, by) {
+            (Origin::BuiltIn { empties, .. }, _) => {
+                let reading = decode::Reading {
+                    empties: *empties,
+                    converts: by == Maker::Merge,
+                    as_sent: by != Maker::Admission,
+                };
                 decode::decode(&self.root, object, "", reading)
             }
-            Origin::Custom { .. } => self.decode(object),
-        }
-    }
-
-    /// As [`Schema::decode`], of what admission has changed: a custom object keeps fields that the schema does not have, and goes on with
-    /// them until it is stored ([`Schema::prune`]).
-    ///
-    /// # Errors
-    /// As there.
-    pub fn decode_changed(&self, object: &mut Value) -> Result<Vec<String>, String> {
-        match self.origin {
-            Origin::BuiltIn { .. } => self.decode(object),
-            Origin::Custom { .. } => prune::metadata_of(&self.root, object),
+            (Origin::Custom { .. }, Maker::Client) => prune::object(&self.root, object),
+            (Origin::Custom { .. }, Maker::Admission) => prune::metadata_of(&self.root, object),
+            (Origin::Custom { .. }, Maker::Merge) => {
+                prune::applied(&self.root, object).map_err(|why| fields::printed::converted(&why))?;
+                Ok(Vec::new())
+            }
         }
     }
 
@@ -223,32 +232,11 @@ impl Schema {
         }
     }
 
-    /// Writes what [`Schema::decode_as_sent`] has left as it was sent in canonical form.
+    /// Writes what [`Schema::decode_made`] has left as it was sent in canonical form.
     pub fn settle(&self, object: &mut Value) {
         let Origin::BuiltIn { empties, .. } = self.origin else { return };
         if *self.has_unsettled.get_or_init(|| as_sent::may_be_in(&self.root)) {
             as_sent::settle(&self.root, object, false, empties == Empties::All);
-        }
-    }
-
-    /// As [`Schema::decode_as_sent`], of what a strategic merge patch or an applied configuration has made: whole numbers that are too
-    /// large are cut. A custom object is not pruned, and its metadata goes on saying what has no contents: nobody decodes it before it is
-    /// stored ([`Schema::prune`]).
-    ///
-    /// # Errors
-    /// As there, in the words of what converts.
-    pub fn convert(&self, object: &mut Value) -> Result<Vec<String>, String> {
-        match self.origin {
-            Origin::BuiltIn { empties, .. } => decode::decode(
-                &self.root,
-                object,
-                "",
-                decode::Reading { empties, converts: true, as_sent: true },
-            ),
-            Origin::Custom { .. } => {
-                prune::applied(&self.root, object).map_err(|why| fields::printed::converted(&why))?;
-                Ok(Vec::new())
-            }
         }
     }
 

@@ -138,16 +138,6 @@ fn zero(of: &str) -> Value {
     }
 }
 
-/// Whether a scalar is Go's zero value.
-pub(crate) fn is_zero(value: &Value) -> bool {
-    match value {
-        Value::Bool(truth) => !truth,
-        Value::String(text) => text.is_empty(),
-        Value::Number(number) => number.as_f64() == Some(0.0),
-        Value::Null | Value::Array(_) | Value::Object(_) => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

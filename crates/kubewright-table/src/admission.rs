@@ -8,55 +8,47 @@ use super::printer::Printer;
 use super::value::{at, cells, count, items, joined, text};
 
 /// Prints webhook configurations of both sorts.
-pub const WEBHOOKS: Printer = Printer {
-    columns: &[NAME, integer("Webhooks"), column("Age")],
-    cells: |configuration, now| {
+pub const WEBHOOKS: Printer =
+    Printer::new(&[NAME, integer("Webhooks"), column("Age")], |configuration, now| {
         cells![
             text(configuration, "/metadata/name"),
             count(configuration, "/webhooks"),
             age(configuration, now),
         ]
-    },
-};
+    });
 
 /// Prints mutating admission policies.
-pub const MUTATING_POLICIES: Printer = Printer {
-    columns: &[NAME, integer("Mutations"), column("ParamKind"), column("Age")],
-    cells: |policy, now| {
+pub const MUTATING_POLICIES: Printer =
+    Printer::new(&[NAME, integer("Mutations"), column("ParamKind"), column("Age")], |policy, now| {
         cells![
             text(policy, "/metadata/name"),
             count(policy, "/spec/mutations"),
             param_kind(policy),
             age(policy, now),
         ]
-    },
-};
+    });
 
 /// Prints validating admission policies.
-pub const VALIDATING_POLICIES: Printer = Printer {
-    columns: &[NAME, integer("Validations"), column("ParamKind"), column("Age")],
-    cells: |policy, now| {
+pub const VALIDATING_POLICIES: Printer =
+    Printer::new(&[NAME, integer("Validations"), column("ParamKind"), column("Age")], |policy, now| {
         cells![
             text(policy, "/metadata/name"),
             count(policy, "/spec/validations"),
             param_kind(policy),
             age(policy, now),
         ]
-    },
-};
+    });
 
 /// Prints bindings of both sorts of policies.
-pub const BINDINGS: Printer = Printer {
-    columns: &[NAME, column("PolicyName"), column("ParamRef"), column("Age")],
-    cells: |binding, now| {
+pub const BINDINGS: Printer =
+    Printer::new(&[NAME, column("PolicyName"), column("ParamRef"), column("Age")], |binding, now| {
         cells![
             text(binding, "/metadata/name"),
             text(binding, "/spec/policyName"),
             param(binding),
             age(binding, now),
         ]
-    },
-};
+    });
 
 fn param_kind(policy: &Value) -> String {
     at(policy, "/spec/paramKind")

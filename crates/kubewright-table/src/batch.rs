@@ -10,8 +10,8 @@ use super::value::{at, cells, condition, count, number, text, text_or};
 use super::workloads::{containers, selector};
 
 /// Prints jobs.
-pub const JOBS: Printer = Printer {
-    columns: &[
+pub const JOBS: Printer = Printer::new(
+    &[
         NAME,
         column("Status"),
         column("Completions"),
@@ -21,7 +21,7 @@ pub const JOBS: Printer = Printer {
         column("Images").wide(),
         column("Selector").wide(),
     ],
-    cells: |job, now| {
+    |job, now| {
         let (names, images) = containers(job, "/spec/template/spec/containers");
         cells![
             text(job, "/metadata/name"),
@@ -34,11 +34,11 @@ pub const JOBS: Printer = Printer {
             selector(job, "/spec/selector"),
         ]
     },
-};
+);
 
 /// Prints cron jobs.
-pub const CRON_JOBS: Printer = Printer {
-    columns: &[
+pub const CRON_JOBS: Printer = Printer::new(
+    &[
         NAME,
         column("Schedule"),
         column("Timezone"),
@@ -50,7 +50,7 @@ pub const CRON_JOBS: Printer = Printer {
         column("Images").wide(),
         column("Selector").wide(),
     ],
-    cells: |job, now| {
+    |job, now| {
         let (names, images) = containers(job, "/spec/jobTemplate/spec/template/spec/containers");
         let last = match text(job, "/status/lastScheduleTime") {
             "" => "<none>".to_owned(),
@@ -74,7 +74,7 @@ pub const CRON_JOBS: Printer = Printer {
             selector(job, "/spec/jobTemplate/spec/selector"),
         ]
     },
-};
+);
 
 fn status(job: &Value) -> &'static str {
     let deleted = !text(job, "/metadata/deletionTimestamp").is_empty();

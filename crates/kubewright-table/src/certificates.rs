@@ -5,14 +5,13 @@ use super::printer::Printer;
 use super::value::{cells, items, labels, text, text_or};
 
 /// Prints trust bundles of the cluster.
-pub const TRUST_BUNDLES: Printer = Printer {
-    columns: &[NAME, column("SignerName")],
-    cells: |bundle, _| cells![text(bundle, "/metadata/name"), text_or(bundle, "/spec/signerName", "<none>")],
-};
+pub const TRUST_BUNDLES: Printer = Printer::new(&[NAME, column("SignerName")], |bundle, _| {
+    cells![text(bundle, "/metadata/name"), text_or(bundle, "/spec/signerName", "<none>")]
+});
 
 /// Prints requests for certificates of pods.
-pub const POD_REQUESTS: Printer = Printer {
-    columns: &[
+pub const POD_REQUESTS: Printer = Printer::new(
+    &[
         NAME,
         column("PodName"),
         column("ServiceAccountName"),
@@ -21,7 +20,7 @@ pub const POD_REQUESTS: Printer = Printer {
         column("State"),
         column("UnverifiedUserAnnotations"),
     ],
-    cells: |request, _| {
+    |request, _| {
         let mut states =
             items(request, "/status/conditions").iter().map(|condition| text(condition, "/type"));
         let state = states.rfind(|state| ["Issued", "Denied", "Failed"].contains(state));
@@ -35,7 +34,7 @@ pub const POD_REQUESTS: Printer = Printer {
             labels(request, "/spec/unverifiedUserAnnotations"),
         ]
     },
-};
+);
 
 #[cfg(test)]
 mod tests {

@@ -11,9 +11,8 @@ use super::printer::Printer;
 use super::value::{at, cells, flag, items, number, text, text_or};
 
 /// Prints APIServices (`k8s.io/kube-aggregator/pkg/registry/apiservice/etcd`).
-pub const API_SERVICES: Printer = Printer {
-    columns: &[NAME, column("Service"), column("Available"), column("Age")],
-    cells: |object, now| {
+pub const API_SERVICES: Printer =
+    Printer::new(&[NAME, column("Service"), column("Available"), column("Age")], |object, now| {
         let service = match at(object, "/spec/service") {
             Some(service) => format!("{}/{}", text(service, "/namespace"), text(service, "/name")),
             None => "Local".to_owned(),
@@ -28,20 +27,16 @@ pub const API_SERVICES: Printer = Printer {
             Some((status, _)) => status.to_owned(),
         };
         cells![text(object, "/metadata/name"), service, available, age(object, now)]
-    },
-};
+    });
 
 /// Prints namespaces.
-pub const NAMESPACES: Printer = Printer {
-    columns: &[NAME, column("Status"), column("Age")],
-    cells: |namespace, now| {
-        cells![text(namespace, "/metadata/name"), text(namespace, "/status/phase"), age(namespace, now)]
-    },
-};
+pub const NAMESPACES: Printer = Printer::new(&[NAME, column("Status"), column("Age")], |namespace, now| {
+    cells![text(namespace, "/metadata/name"), text(namespace, "/status/phase"), age(namespace, now)]
+});
 
 /// Prints nodes.
-pub const NODES: Printer = Printer {
-    columns: &[
+pub const NODES: Printer = Printer::new(
+    &[
         NAME,
         column("Status"),
         column("Roles"),
@@ -53,7 +48,7 @@ pub const NODES: Printer = Printer {
         column("Kernel-Version").wide(),
         column("Container-Runtime").wide(),
     ],
-    cells: |node, now| {
+    |node, now| {
         let kernel = text_or(node, "/status/nodeInfo/kernelVersion", "<unknown>");
         let kernel = match text(node, "/status/nodeInfo/architecture") {
             "" => kernel.to_owned(),
@@ -72,26 +67,22 @@ pub const NODES: Printer = Printer {
             text_or(node, "/status/nodeInfo/containerRuntimeVersion", "<unknown>"),
         ]
     },
-};
+);
 
 /// Prints leases.
-pub const LEASES: Printer = Printer {
-    columns: &[NAME, column("Holder"), column("Age")],
-    cells: |lease, now| {
-        cells![text(lease, "/metadata/name"), text(lease, "/spec/holderIdentity"), age(lease, now)]
-    },
-};
+pub const LEASES: Printer = Printer::new(&[NAME, column("Holder"), column("Age")], |lease, now| {
+    cells![text(lease, "/metadata/name"), text(lease, "/spec/holderIdentity"), age(lease, now)]
+});
 
 /// Prints runtime classes.
-pub const RUNTIME_CLASSES: Printer = Printer {
-    columns: &[NAME, column("Handler"), column("Age")],
-    cells: |class, now| cells![text(class, "/metadata/name"), text(class, "/handler"), age(class, now)],
-};
+pub const RUNTIME_CLASSES: Printer = Printer::new(&[NAME, column("Handler"), column("Age")], |class, now| {
+    cells![text(class, "/metadata/name"), text(class, "/handler"), age(class, now)]
+});
 
 /// Prints priority classes.
-pub const PRIORITY_CLASSES: Printer = Printer {
-    columns: &[NAME, integer("Value"), boolean("Global-Default"), column("Age"), column("PreemptionPolicy")],
-    cells: |class, now| {
+pub const PRIORITY_CLASSES: Printer = Printer::new(
+    &[NAME, integer("Value"), boolean("Global-Default"), column("Age"), column("PreemptionPolicy")],
+    |class, now| {
         cells![
             text(class, "/metadata/name"),
             number(class, "/value"),
@@ -100,11 +91,11 @@ pub const PRIORITY_CLASSES: Printer = Printer {
             text(class, "/preemptionPolicy"),
         ]
     },
-};
+);
 
 /// Prints certificate signing requests.
-pub const SIGNING_REQUESTS: Printer = Printer {
-    columns: &[
+pub const SIGNING_REQUESTS: Printer = Printer::new(
+    &[
         NAME,
         column("Age"),
         column("SignerName"),
@@ -112,7 +103,7 @@ pub const SIGNING_REQUESTS: Printer = Printer {
         column("RequestedDuration"),
         column("Condition"),
     ],
-    cells: |request, now| {
+    |request, now| {
         let duration = at(request, "/spec/expirationSeconds").and_then(Value::as_i64);
         cells![
             text(request, "/metadata/name"),
@@ -123,12 +114,11 @@ pub const SIGNING_REQUESTS: Printer = Printer {
             signing_status(request),
         ]
     },
-};
+);
 
 /// Prints how the programs of the control plane are.
-pub const COMPONENTS: Printer = Printer {
-    columns: &[NAME, column("Status"), column("Message"), column("Error")],
-    cells: |component, _| {
+pub const COMPONENTS: Printer =
+    Printer::new(&[NAME, column("Status"), column("Message"), column("Error")], |component, _| {
         let healthy = items(component, "/conditions").iter().find(|one| text(one, "/type") == "Healthy");
         let status = match healthy.map(|condition| text(condition, "/status")) {
             Some("True") => "Healthy",
@@ -137,8 +127,7 @@ pub const COMPONENTS: Printer = Printer {
         };
         let of = |pointer: &str| healthy.map_or("", |condition| text(condition, pointer));
         cells![text(component, "/metadata/name"), status, of("/message"), of("/error")]
-    },
-};
+    });
 
 fn node_status(node: &Value) -> String {
     let ready = items(node, "/status/conditions").iter().rfind(|one| text(one, "/type") == "Ready");

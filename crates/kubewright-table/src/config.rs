@@ -8,36 +8,29 @@ use super::printer::Printer;
 use super::value::{cells, count, quantity, text};
 
 /// Prints config maps.
-pub const CONFIG_MAPS: Printer = Printer {
-    columns: &[NAME, column("Data"), column("Age")],
-    cells: |map, now| {
-        cells![text(map, "/metadata/name"), count(map, "/data") + count(map, "/binaryData"), age(map, now)]
-    },
-};
+pub const CONFIG_MAPS: Printer = Printer::new(&[NAME, column("Data"), column("Age")], |map, now| {
+    cells![text(map, "/metadata/name"), count(map, "/data") + count(map, "/binaryData"), age(map, now)]
+});
 
 /// Prints secrets.
-pub const SECRETS: Printer = Printer {
-    columns: &[NAME, column("Type"), column("Data"), column("Age")],
-    cells: |secret, now| {
+pub const SECRETS: Printer =
+    Printer::new(&[NAME, column("Type"), column("Data"), column("Age")], |secret, now| {
         cells![
             text(secret, "/metadata/name"),
             text(secret, "/type"),
             count(secret, "/data"),
             age(secret, now)
         ]
-    },
-};
+    });
 
 /// Prints service accounts.
-pub const SERVICE_ACCOUNTS: Printer = Printer {
-    columns: &[NAME, column("Age")],
-    cells: |account, now| cells![text(account, "/metadata/name"), age(account, now)],
-};
+pub const SERVICE_ACCOUNTS: Printer = Printer::new(&[NAME, column("Age")], |account, now| {
+    cells![text(account, "/metadata/name"), age(account, now)]
+});
 
 /// Prints resource quotas.
-pub const RESOURCE_QUOTAS: Printer = Printer {
-    columns: &[NAME, column("Request"), column("Limit"), column("Age")],
-    cells: |quota, now| {
+pub const RESOURCE_QUOTAS: Printer =
+    Printer::new(&[NAME, column("Request"), column("Limit"), column("Age")], |quota, now| {
         let (limits, requests): (Vec<String>, Vec<String>) =
             hard(quota).partition(|resource| resource.starts_with("limits."));
         let shown = |resources: Vec<String>| {
@@ -45,8 +38,7 @@ pub const RESOURCE_QUOTAS: Printer = Printer {
             parts.join(", ")
         };
         cells![text(quota, "/metadata/name"), shown(requests), shown(limits), age(quota, now)]
-    },
-};
+    });
 
 /// The resources that a quota limits, by name.
 fn hard(quota: &Value) -> impl Iterator<Item = String> {

@@ -9,8 +9,8 @@ use super::printer::Printer;
 use super::value::{cells, condition, flag, items, joined, text};
 
 /// Prints definitions.
-pub const DEFINITIONS: Printer = Printer {
-    columns: &[
+pub const DEFINITIONS: Printer = Printer::new(
+    &[
         NAME,
         column("Scope"),
         column("Versions"),
@@ -20,7 +20,7 @@ pub const DEFINITIONS: Printer = Printer {
         column("ShortNames").wide(),
         boolean("Established").wide(),
     ],
-    cells: |definition, _| {
+    |definition, _| {
         cells![
             text(definition, "/metadata/name"),
             text(definition, "/spec/scope"),
@@ -32,7 +32,7 @@ pub const DEFINITIONS: Printer = Printer {
             condition(definition, "Established"),
         ]
     },
-};
+);
 
 /// The versions that are served, sorted as texts; the stored one says so.
 fn versions(definition: &Value) -> String {

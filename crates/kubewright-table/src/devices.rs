@@ -8,21 +8,18 @@ use super::printer::Printer;
 use super::value::{at, cells, count, text};
 
 /// Prints device classes and templates of resource claims: a name and an age.
-pub const NAMED: Printer = Printer {
-    columns: &[NAME, column("Age")],
-    cells: |object, now| cells![text(object, "/metadata/name"), age(object, now)],
-};
+pub const NAMED: Printer = Printer::new(&[NAME, column("Age")], |object, now| {
+    cells![text(object, "/metadata/name"), age(object, now)]
+});
 
 /// Prints resource claims.
-pub const CLAIMS: Printer = Printer {
-    columns: &[NAME, column("State"), column("Age")],
-    cells: |claim, now| cells![text(claim, "/metadata/name"), state(claim), age(claim, now)],
-};
+pub const CLAIMS: Printer = Printer::new(&[NAME, column("State"), column("Age")], |claim, now| {
+    cells![text(claim, "/metadata/name"), state(claim), age(claim, now)]
+});
 
 /// Prints resource slices.
-pub const SLICES: Printer = Printer {
-    columns: &[NAME, column("Node"), column("Driver"), column("Pool"), column("Age")],
-    cells: |slice, now| {
+pub const SLICES: Printer =
+    Printer::new(&[NAME, column("Node"), column("Driver"), column("Pool"), column("Age")], |slice, now| {
         cells![
             text(slice, "/metadata/name"),
             text(slice, "/spec/nodeName"),
@@ -30,13 +27,12 @@ pub const SLICES: Printer = Printer {
             text(slice, "/spec/pool/name"),
             age(slice, now),
         ]
-    },
-};
+    });
 
 /// Prints rules that taint devices.
-pub const TAINT_RULES: Printer = Printer {
-    columns: &[NAME, column("Key"), column("Value"), column("Effect"), column("TimeAdded"), column("Age")],
-    cells: |rule, now| {
+pub const TAINT_RULES: Printer = Printer::new(
+    &[NAME, column("Key"), column("Value"), column("Effect"), column("TimeAdded"), column("Age")],
+    |rule, now| {
         let added = text(rule, "/spec/taint/timeAdded");
         cells![
             text(rule, "/metadata/name"),
@@ -47,7 +43,7 @@ pub const TAINT_RULES: Printer = Printer {
             age(rule, now),
         ]
     },
-};
+);
 
 /// Whether a claim is being deleted, has devices, and is used.
 fn state(claim: &Value) -> String {

@@ -8,8 +8,8 @@ use super::printer::Printer;
 use super::value::{at, cells, number, text};
 
 /// Prints events.
-pub const EVENTS: Printer = Printer {
-    columns: &[
+pub const EVENTS: Printer = Printer::new(
+    &[
         column("Last Seen"),
         column("Type"),
         column("Reason"),
@@ -21,7 +21,7 @@ pub const EVENTS: Printer = Printer {
         column("Count").wide(),
         NAME.wide(),
     ],
-    cells: |event, now| {
+    |event, now| {
         let first = first_of(event, &["/firstTimestamp", "/deprecatedFirstTimestamp", "/eventTime"]);
         let last = first_of(event, &["/lastTimestamp", "/deprecatedLastTimestamp"]);
         let (last, count) = match at(event, "/series") {
@@ -41,7 +41,7 @@ pub const EVENTS: Printer = Printer {
             text(event, "/metadata/name"),
         ]
     },
-};
+);
 
 /// The first text that is there: the groups name fields differently.
 fn first_of<'a>(event: &'a Value, pointers: &[&str]) -> &'a str {

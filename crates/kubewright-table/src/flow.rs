@@ -8,8 +8,8 @@ use super::printer::Printer;
 use super::value::{at, cells, items, number, text};
 
 /// Prints flow schemas.
-pub const SCHEMAS: Printer = Printer {
-    columns: &[
+pub const SCHEMAS: Printer = Printer::new(
+    &[
         NAME,
         column("PriorityLevel"),
         column("MatchingPrecedence"),
@@ -17,7 +17,7 @@ pub const SCHEMAS: Printer = Printer {
         column("Age"),
         column("MissingPL"),
     ],
-    cells: |schema, now| {
+    |schema, now| {
         let dangling =
             items(schema, "/status/conditions").iter().find(|one| text(one, "/type") == "Dangling");
         let method = if at(schema, "/spec/distinguisherMethod").is_some() {
@@ -34,11 +34,11 @@ pub const SCHEMAS: Printer = Printer {
             dangling.map_or("?", |condition| text(condition, "/status")),
         ]
     },
-};
+);
 
 /// Prints priority levels.
-pub const LEVELS: Printer = Printer {
-    columns: &[
+pub const LEVELS: Printer = Printer::new(
+    &[
         NAME,
         column("Type"),
         column("NominalConcurrencyShares"),
@@ -47,7 +47,7 @@ pub const LEVELS: Printer = Printer {
         column("QueueLengthLimit"),
         column("Age"),
     ],
-    cells: |level, now| {
+    |level, now| {
         let within = |part: &str, field: &str| match at(level, part) {
             Some(part) => json!(number(part, field)),
             None => Value::from("<none>"),
@@ -63,4 +63,4 @@ pub const LEVELS: Printer = Printer {
             age(level, now),
         ]
     },
-};
+);

@@ -138,6 +138,15 @@ impl Columns {
                 .collect(),
         }
     }
+
+    /// The `conditions` of an object's row, if it has some.
+    #[must_use]
+    pub fn conditions(&self, object: &Value) -> Option<Value> {
+        match &self.0 {
+            Source::BuiltIn { printer, .. } => (printer.conditions)(object),
+            Source::Custom(_) => None,
+        }
+    }
 }
 
 impl Default for Columns {

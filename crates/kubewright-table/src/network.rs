@@ -11,8 +11,8 @@ use super::value::{at, cells, count, items, joined, labels, number, text, text_o
 use super::workloads::selector;
 
 /// Prints services.
-pub const SERVICES: Printer = Printer {
-    columns: &[
+pub const SERVICES: Printer = Printer::new(
+    &[
         NAME,
         column("Type"),
         column("Cluster-IP"),
@@ -21,7 +21,7 @@ pub const SERVICES: Printer = Printer {
         column("Age"),
         column("Selector").wide(),
     ],
-    cells: |service, now| {
+    |service, now| {
         cells![
             text(service, "/metadata/name"),
             text(service, "/spec/type"),
@@ -32,20 +32,17 @@ pub const SERVICES: Printer = Printer {
             labels(service, "/spec/selector"),
         ]
     },
-};
+);
 
 /// Prints endpoints.
-pub const ENDPOINTS: Printer = Printer {
-    columns: &[NAME, column("Endpoints"), column("Age")],
-    cells: |endpoints, now| {
-        cells![text(endpoints, "/metadata/name"), addresses(endpoints), age(endpoints, now)]
-    },
-};
+pub const ENDPOINTS: Printer = Printer::new(&[NAME, column("Endpoints"), column("Age")], |endpoints, now| {
+    cells![text(endpoints, "/metadata/name"), addresses(endpoints), age(endpoints, now)]
+});
 
 /// Prints endpoint slices.
-pub const ENDPOINT_SLICES: Printer = Printer {
-    columns: &[NAME, column("AddressType"), column("Ports"), column("Endpoints"), column("Age")],
-    cells: |slice, now| {
+pub const ENDPOINT_SLICES: Printer = Printer::new(
+    &[NAME, column("AddressType"), column("Ports"), column("Endpoints"), column("Age")],
+    |slice, now| {
         let ports: Vec<String> = items(slice, "/ports").iter().map(slice_port).collect();
         let addresses: Vec<String> = items(slice, "/endpoints")
             .iter()
@@ -66,12 +63,12 @@ pub const ENDPOINT_SLICES: Printer = Printer {
             age(slice, now),
         ]
     },
-};
+);
 
 /// Prints ingresses.
-pub const INGRESSES: Printer = Printer {
-    columns: &[NAME, column("Class"), column("Hosts"), column("Address"), column("Ports"), column("Age")],
-    cells: |ingress, now| {
+pub const INGRESSES: Printer = Printer::new(
+    &[NAME, column("Class"), column("Hosts"), column("Address"), column("Ports"), column("Age")],
+    |ingress, now| {
         cells![
             text(ingress, "/metadata/name"),
             at(ingress, "/spec/ingressClassName").and_then(Value::as_str).unwrap_or("<none>"),
@@ -81,12 +78,11 @@ pub const INGRESSES: Printer = Printer {
             age(ingress, now),
         ]
     },
-};
+);
 
 /// Prints ingress classes.
-pub const INGRESS_CLASSES: Printer = Printer {
-    columns: &[NAME, column("Controller"), column("Parameters"), column("Age")],
-    cells: |class, now| {
+pub const INGRESS_CLASSES: Printer =
+    Printer::new(&[NAME, column("Controller"), column("Parameters"), column("Age")], |class, now| {
         let default =
             text(class, "/metadata/annotations/ingressclass.kubernetes.io~1is-default-class") == "true";
         let name = text(class, "/metadata/name");
@@ -96,38 +92,29 @@ pub const INGRESS_CLASSES: Printer = Printer {
             at(class, "/spec/parameters").map_or("<none>".to_owned(), parameters),
             age(class, now),
         ]
-    },
-};
+    });
 
 /// Prints IP addresses.
-pub const IP_ADDRESSES: Printer = Printer {
-    columns: &[NAME, column("ParentRef")],
-    cells: |address, now| {
-        let parent = at(address, "/spec/parentRef").map_or("<none>".to_owned(), parent);
-        cells![text(address, "/metadata/name"), parent, age(address, now)]
-    },
-};
+pub const IP_ADDRESSES: Printer = Printer::new(&[NAME, column("ParentRef")], |address, now| {
+    let parent = at(address, "/spec/parentRef").map_or("<none>".to_owned(), parent);
+    cells![text(address, "/metadata/name"), parent, age(address, now)]
+});
 
 /// Prints network policies.
-pub const NETWORK_POLICIES: Printer = Printer {
-    columns: &[NAME, column("Pod-Selector"), column("Age")],
-    cells: |policy, now| {
+pub const NETWORK_POLICIES: Printer =
+    Printer::new(&[NAME, column("Pod-Selector"), column("Age")], |policy, now| {
         let pods = if at(policy, "/spec/podSelector").is_some() {
             selector(policy, "/spec/podSelector")
         } else {
             "<none>".to_owned()
         };
         cells![text(policy, "/metadata/name"), pods, age(policy, now)]
-    },
-};
+    });
 
 /// Prints service CIDRs.
-pub const SERVICE_CIDRS: Printer = Printer {
-    columns: &[NAME, column("CIDRs"), column("Age")],
-    cells: |range, now| {
-        cells![text(range, "/metadata/name"), joined(range, "/spec/cidrs", ","), age(range, now)]
-    },
-};
+pub const SERVICE_CIDRS: Printer = Printer::new(&[NAME, column("CIDRs"), column("Age")], |range, now| {
+    cells![text(range, "/metadata/name"), joined(range, "/spec/cidrs", ","), age(range, now)]
+});
 
 /// How many items of a list are shown.
 const MOST: usize = 3;

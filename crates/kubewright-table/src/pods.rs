@@ -9,8 +9,8 @@ use super::printer::Printer;
 use super::value::{at, cells, condition, count, flag, items, number, text, text_or};
 
 /// Prints pods.
-pub const PODS: Printer = Printer {
-    columns: &[
+pub const PODS: Printer = Printer::new(
+    &[
         NAME,
         column("Ready"),
         column("Status"),
@@ -21,12 +21,12 @@ pub const PODS: Printer = Printer {
         column("Nominated Node").wide(),
         column("Readiness Gates").wide(),
     ],
-    cells: row,
-};
+    row,
+)
+.with_conditions(conditions);
 
 /// The conditions of a pod's row: whether it has ended (`pkg/printers/internalversion/printers.go`, `printPod`).
-#[must_use]
-pub fn row_conditions(pod: &Value) -> Option<Value> {
+fn conditions(pod: &Value) -> Option<Value> {
     let message = match text(pod, "/status/phase") {
         "Succeeded" => "The pod has completed successfully.",
         "Failed" => "The pod failed.",
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn the_row_of_a_pod_that_has_ended_says_so() {
-        let of = |phase: &str| row_conditions(&json!({"status": {"phase": phase}}));
+        let of = |phase: &str| conditions(&json!({"status": {"phase": phase}}));
         assert_eq!(of("Failed").map(|told| told[0]["message"].clone()), Some(json!("The pod failed.")));
         assert_eq!(of("Succeeded").map(|told| told[0]["reason"].clone()), Some(json!("Succeeded")));
         assert_eq!(of("Running"), None);

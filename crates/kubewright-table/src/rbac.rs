@@ -8,8 +8,8 @@ use super::printer::Printer;
 use super::value::{cells, items, text};
 
 /// Prints role bindings and cluster role bindings.
-pub const BINDINGS: Printer = Printer {
-    columns: &[
+pub const BINDINGS: Printer = Printer::new(
+    &[
         NAME,
         column("Role"),
         column("Age"),
@@ -17,7 +17,7 @@ pub const BINDINGS: Printer = Printer {
         column("Groups").wide(),
         column("ServiceAccounts").wide(),
     ],
-    cells: |binding, now| {
+    |binding, now| {
         cells![
             text(binding, "/metadata/name"),
             format!("{}/{}", text(binding, "/roleRef/kind"), text(binding, "/roleRef/name")),
@@ -27,7 +27,7 @@ pub const BINDINGS: Printer = Printer {
             subjects(binding, "ServiceAccount"),
         ]
     },
-};
+);
 
 fn subjects(binding: &Value, kind: &str) -> String {
     let of_kind = items(binding, "/subjects").iter().filter(|subject| text(subject, "/kind") == kind);

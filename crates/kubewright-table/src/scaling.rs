@@ -9,8 +9,8 @@ use super::printer::Printer;
 use super::value::{at, cells, items, number, quantity, text, with_more};
 
 /// Prints horizontal pod autoscalers.
-pub const AUTOSCALERS: Printer = Printer {
-    columns: &[
+pub const AUTOSCALERS: Printer = Printer::new(
+    &[
         NAME,
         column("Reference"),
         column("Targets"),
@@ -19,7 +19,7 @@ pub const AUTOSCALERS: Printer = Printer {
         column("Replicas"),
         column("Age"),
     ],
-    cells: |scaler, now| {
+    |scaler, now| {
         cells![
             text(scaler, "/metadata/name"),
             format!(
@@ -34,18 +34,18 @@ pub const AUTOSCALERS: Printer = Printer {
             age(scaler, now),
         ]
     },
-};
+);
 
 /// Prints scales of built-in kinds.
-pub const SCALES: Printer = Printer {
-    columns: &[
+pub const SCALES: Printer = Printer::new(
+    &[
         column("Name"),
         integer("Desired").described("replicas is the desired number of instances for the scaled object."),
         integer("Available")
             .described("replicas is the actual number of observed instances of the scaled object."),
         column("Age").described(CREATION_DESCRIPTION),
     ],
-    cells: |scale, now| {
+    |scale, now| {
         cells![
             text(scale, "/metadata/name"),
             number(scale, "/spec/replicas"),
@@ -53,7 +53,7 @@ pub const SCALES: Printer = Printer {
             age(scale, now),
         ]
     },
-};
+);
 
 /// The columns of scales of custom kinds, as a definition would tell them
 /// (`k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go`).
@@ -68,15 +68,15 @@ pub fn columns_of_custom_scales() -> Columns {
 }
 
 /// Prints pod disruption budgets.
-pub const DISRUPTION_BUDGETS: Printer = Printer {
-    columns: &[
+pub const DISRUPTION_BUDGETS: Printer = Printer::new(
+    &[
         NAME,
         column("Min Available"),
         column("Max Unavailable"),
         integer("Allowed Disruptions"),
         column("Age"),
     ],
-    cells: |budget, now| {
+    |budget, now| {
         let limit = |pointer: &str| match at(budget, pointer) {
             Some(_) => quantity(budget, pointer),
             None => "N/A".to_owned(),
@@ -89,7 +89,7 @@ pub const DISRUPTION_BUDGETS: Printer = Printer {
             age(budget, now),
         ]
     },
-};
+);
 
 /// What Go prints of a quantity that is none (`Quantity.String`).
 const NO_QUANTITY: &str = "<nil>";

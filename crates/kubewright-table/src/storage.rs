@@ -8,8 +8,8 @@ use super::printer::Printer;
 use super::value::{at, cells, count, flag, items, joined, quantity, text, text_or};
 
 /// Prints persistent volumes.
-pub const VOLUMES: Printer = Printer {
-    columns: &[
+pub const VOLUMES: Printer = Printer::new(
+    &[
         NAME,
         column("Capacity"),
         column("Access Modes"),
@@ -22,7 +22,7 @@ pub const VOLUMES: Printer = Printer {
         column("Age"),
         column("VolumeMode").wide(),
     ],
-    cells: |volume, now| {
+    |volume, now| {
         let claim = at(volume, "/spec/claimRef")
             .map(|claim| format!("{}/{}", text(claim, "/namespace"), text(claim, "/name")));
         cells![
@@ -39,11 +39,11 @@ pub const VOLUMES: Printer = Printer {
             set(volume, "/spec/volumeMode"),
         ]
     },
-};
+);
 
 /// Prints persistent volume claims.
-pub const CLAIMS: Printer = Printer {
-    columns: &[
+pub const CLAIMS: Printer = Printer::new(
+    &[
         NAME,
         column("Status"),
         column("Volume"),
@@ -54,7 +54,7 @@ pub const CLAIMS: Printer = Printer {
         column("Age"),
         column("VolumeMode").wide(),
     ],
-    cells: |claim, now| {
+    |claim, now| {
         let volume = text(claim, "/spec/volumeName");
         let (capacity, modes) = match volume {
             "" => (String::new(), String::new()),
@@ -72,11 +72,11 @@ pub const CLAIMS: Printer = Printer {
             set(claim, "/spec/volumeMode"),
         ]
     },
-};
+);
 
 /// Prints storage classes.
-pub const CLASSES: Printer = Printer {
-    columns: &[
+pub const CLASSES: Printer = Printer::new(
+    &[
         NAME,
         column("Provisioner"),
         column("ReclaimPolicy"),
@@ -84,7 +84,7 @@ pub const CLASSES: Printer = Printer {
         column("AllowVolumeExpansion"),
         column("Age"),
     ],
-    cells: |class, now| {
+    |class, now| {
         let annotation = |prefix: &str| {
             text(
                 class,
@@ -102,18 +102,17 @@ pub const CLASSES: Printer = Printer {
             age(class, now),
         ]
     },
-};
+);
 
 /// Prints volume attributes classes.
-pub const ATTRIBUTES_CLASSES: Printer = Printer {
-    columns: &[NAME, column("DriverName"), column("Age")],
-    cells: |class, now| cells![text(class, "/metadata/name"), text(class, "/driverName"), age(class, now)],
-};
+pub const ATTRIBUTES_CLASSES: Printer =
+    Printer::new(&[NAME, column("DriverName"), column("Age")], |class, now| {
+        cells![text(class, "/metadata/name"), text(class, "/driverName"), age(class, now)]
+    });
 
 /// Prints migrations to the storage version.
-pub const MIGRATIONS: Printer = Printer {
-    columns: &[column("Name"), column("Resource"), column("Status")],
-    cells: |migration, _| {
+pub const MIGRATIONS: Printer =
+    Printer::new(&[column("Name"), column("Resource"), column("Status")], |migration, _| {
         let resource = text(migration, "/spec/resource/resource");
         let resource = match text(migration, "/spec/resource/group") {
             "" => resource.to_owned(),
@@ -125,20 +124,12 @@ pub const MIGRATIONS: Printer = Printer {
             conditions.filter(|one| text(one, "/status") == "True").map(|one| text(one, "/type"));
         let status = reached.rfind(|phase| of_phase.contains(phase)).unwrap_or("Unknown");
         cells![text(migration, "/metadata/name"), resource, status]
-    },
-};
+    });
 
 /// Prints volume attachments.
-pub const ATTACHMENTS: Printer = Printer {
-    columns: &[
-        NAME,
-        column("Attacher").of_names(),
-        column("PV"),
-        column("Node"),
-        boolean("Attached"),
-        column("Age"),
-    ],
-    cells: |attachment, now| {
+pub const ATTACHMENTS: Printer = Printer::new(
+    &[NAME, column("Attacher").of_names(), column("PV"), column("Node"), boolean("Attached"), column("Age")],
+    |attachment, now| {
         cells![
             text(attachment, "/metadata/name"),
             text(attachment, "/spec/attacher"),
@@ -148,17 +139,16 @@ pub const ATTACHMENTS: Printer = Printer {
             age(attachment, now),
         ]
     },
-};
+);
 
 /// Prints CSI nodes.
-pub const CSI_NODES: Printer = Printer {
-    columns: &[NAME, integer("Drivers"), column("Age")],
-    cells: |node, now| cells![text(node, "/metadata/name"), count(node, "/spec/drivers"), age(node, now)],
-};
+pub const CSI_NODES: Printer = Printer::new(&[NAME, integer("Drivers"), column("Age")], |node, now| {
+    cells![text(node, "/metadata/name"), count(node, "/spec/drivers"), age(node, now)]
+});
 
 /// Prints CSI drivers.
-pub const DRIVERS: Printer = Printer {
-    columns: &[
+pub const DRIVERS: Printer = Printer::new(
+    &[
         NAME,
         boolean("AttachRequired"),
         boolean("PodInfoOnMount"),
@@ -168,7 +158,7 @@ pub const DRIVERS: Printer = Printer {
         column("Modes"),
         column("Age"),
     ],
-    cells: |driver, now| {
+    |driver, now| {
         let audiences = at(driver, "/spec/tokenRequests").map(|_| {
             let requests = items(driver, "/spec/tokenRequests").iter();
             requests.map(|request| text(request, "/audience")).collect::<Vec<_>>().join(",")
@@ -185,7 +175,7 @@ pub const DRIVERS: Printer = Printer {
             age(driver, now),
         ]
     },
-};
+);
 
 fn phase(object: &Value) -> &str {
     match text(object, "/metadata/deletionTimestamp") {

@@ -10,8 +10,8 @@ use super::printer::Printer;
 use super::value::{cells, flag, items, labels, number, text};
 
 /// Prints deployments.
-pub const DEPLOYMENTS: Printer = Printer {
-    columns: &[
+pub const DEPLOYMENTS: Printer = Printer::new(
+    &[
         NAME,
         column("Ready"),
         column("Up-to-date"),
@@ -21,7 +21,7 @@ pub const DEPLOYMENTS: Printer = Printer {
         column("Images").wide(),
         column("Selector").wide(),
     ],
-    cells: |deployment, now| {
+    |deployment, now| {
         let (names, images) = containers(deployment, "/spec/template/spec/containers");
         let selector = LabelSelector::from_object(&deployment["spec"]["selector"]);
         cells![
@@ -35,32 +35,29 @@ pub const DEPLOYMENTS: Printer = Printer {
             selector.map_or_else(|_| "<invalid>".to_owned(), |selector| selector.to_string()),
         ]
     },
-};
+);
 
 /// Prints replica sets.
-pub const REPLICA_SETS: Printer = Printer {
-    columns: REPLICA_COLUMNS,
-    cells: |set, now| replicas(set, now, selector(set, "/spec/selector")),
-};
+pub const REPLICA_SETS: Printer =
+    Printer::new(REPLICA_COLUMNS, |set, now| replicas(set, now, selector(set, "/spec/selector")));
 
 /// Prints replication controllers.
-pub const REPLICATION_CONTROLLERS: Printer = Printer {
-    columns: REPLICA_COLUMNS,
-    cells: |controller, now| replicas(controller, now, labels(controller, "/spec/selector")),
-};
+pub const REPLICATION_CONTROLLERS: Printer = Printer::new(REPLICA_COLUMNS, |controller, now| {
+    replicas(controller, now, labels(controller, "/spec/selector"))
+});
 
 /// Prints stateful sets.
-pub const STATEFUL_SETS: Printer = Printer {
-    columns: &[NAME, column("Ready"), column("Age"), column("Containers").wide(), column("Images").wide()],
-    cells: |set, now| {
+pub const STATEFUL_SETS: Printer = Printer::new(
+    &[NAME, column("Ready"), column("Age"), column("Containers").wide(), column("Images").wide()],
+    |set, now| {
         let (names, images) = containers(set, "/spec/template/spec/containers");
         cells![text(set, "/metadata/name"), ready(set), age(set, now), names, images]
     },
-};
+);
 
 /// Prints daemon sets.
-pub const DAEMON_SETS: Printer = Printer {
-    columns: &[
+pub const DAEMON_SETS: Printer = Printer::new(
+    &[
         NAME,
         integer("Desired"),
         integer("Current"),
@@ -73,7 +70,7 @@ pub const DAEMON_SETS: Printer = Printer {
         column("Images").wide(),
         column("Selector").wide(),
     ],
-    cells: |set, now| {
+    |set, now| {
         let (names, images) = containers(set, "/spec/template/spec/containers");
         cells![
             text(set, "/metadata/name"),
@@ -89,29 +86,25 @@ pub const DAEMON_SETS: Printer = Printer {
             selector(set, "/spec/selector"),
         ]
     },
-};
+);
 
 /// Prints controller revisions.
-pub const CONTROLLER_REVISIONS: Printer = Printer {
-    columns: &[NAME, column("Controller"), column("Revision"), column("Age")],
-    cells: |revision, now| {
+pub const CONTROLLER_REVISIONS: Printer =
+    Printer::new(&[NAME, column("Controller"), column("Revision"), column("Age")], |revision, now| {
         cells![
             text(revision, "/metadata/name"),
             controller(revision),
             number(revision, "/revision"),
             age(revision, now),
         ]
-    },
-};
+    });
 
 /// Prints pod templates.
-pub const POD_TEMPLATES: Printer = Printer {
-    columns: &[NAME, column("Containers"), column("Images"), column("Pod Labels")],
-    cells: |template, _| {
+pub const POD_TEMPLATES: Printer =
+    Printer::new(&[NAME, column("Containers"), column("Images"), column("Pod Labels")], |template, _| {
         let (names, images) = containers(template, "/template/spec/containers");
         cells![text(template, "/metadata/name"), names, images, labels(template, "/template/metadata/labels")]
-    },
-};
+    });
 
 const REPLICA_COLUMNS: &[super::Column] = &[
     NAME,

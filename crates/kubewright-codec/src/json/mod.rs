@@ -98,5 +98,16 @@ pub fn type_name(value: &Value) -> &'static str {
     }
 }
 
+/// Whether a scalar is Go's zero value.
+#[must_use]
+pub fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Bool(yes) => !yes,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Null | Value::Array(_) | Value::Object(_) => false,
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::table::{Field, Form, Message, Other, Type};
+use crate::json::is_zero;
 
 pub(super) const SCHEMA: &str = "apiextensions/v1.JSONSchemaProps";
 
@@ -44,17 +45,6 @@ fn field(field: &Field, object: &Value, out: &mut Vec<u8>) {
         }
         Form::One { of, keeps_zero } if keeps_zero || !is_zero(given) => value(number, of, given, out),
         Form::One { .. } => {}
-    }
-}
-
-/// Whether a scalar is Go's zero value.
-#[must_use]
-pub fn is_zero(value: &Value) -> bool {
-    match value {
-        Value::Bool(yes) => !yes,
-        Value::Number(number) => number.as_f64() == Some(0.0),
-        Value::String(text) => text.is_empty(),
-        Value::Null | Value::Array(_) | Value::Object(_) => false,
     }
 }
 

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 
 use super::encode;
 use super::table::{Form, Member, Message, Other, Type};
+use crate::json::is_zero;
 
 /// Appends the fields of a message whose JSON is `text`.
 ///
@@ -145,7 +146,7 @@ impl<'a> One<'a> {
     }
 
     fn scalar(self, value: &Value) {
-        if self.keeps_zero || !encode::is_zero(value) {
+        if self.keeps_zero || !is_zero(value) {
             encode::value(self.number, self.of, value, self.out);
         }
     }

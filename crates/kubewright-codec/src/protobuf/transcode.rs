@@ -10,8 +10,7 @@ use jiff::Timestamp;
 use kubewright_meta::object::as_map;
 use serde_json::{Map, Number, Value, json};
 
-use super::super::json;
-use super::encode::is_zero;
+use super::super::json::{self, is_zero};
 use super::table::{Field, Form, Message, Other, Type};
 use super::wire::{Reader, Result, Wire};
 

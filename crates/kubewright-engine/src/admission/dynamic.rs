@@ -5,6 +5,7 @@ use kubewright_kinds::built_in::admissionregistration::mutating_admission_policy
 use kubewright_kinds::built_in::admissionregistration::mutating_webhook_configuration::MUTATING_WEBHOOK_CONFIGURATION;
 use kubewright_kinds::{BuiltIn, Kind, encode};
 use kubewright_meta::ApiError;
+use kubewright_schema::Maker;
 use serde_json::{Value, json};
 
 use super::policies;
@@ -122,7 +123,10 @@ pub(super) fn adopt(
         if !type_of_body::says_other(kind, &value) {
             encode::set_type(kind, &mut value);
         }
-        let unknown = kind.schema().decode_changed(&mut value).map_err(|why| ApiError::internal(&why))?;
+        let unknown = kind
+            .schema()
+            .decode_made(&mut value, Maker::Admission)
+            .map_err(|why| ApiError::internal(&why))?;
         if strict && kind.custom.is_none() && !unknown.is_empty() {
             let unknown: Vec<String> = unknown.iter().map(|path| format!("unknown field {path:?}")).collect();
             return Err(ApiError::internal(&format!("strict decoding error: {}", unknown.join(", "))));

@@ -6,8 +6,8 @@ use kubewright_codec::body::{Decoded, Origin};
 use kubewright_kinds::definition;
 use kubewright_kinds::{Kind, Role, encode};
 use kubewright_meta::{ApiError, FieldError, object};
-use kubewright_schema::Encoding;
 use kubewright_schema::patch::Change;
+use kubewright_schema::{Encoding, Maker};
 use serde_json::Value;
 
 use super::said;
@@ -53,7 +53,7 @@ pub(crate) fn object_of(
     let said = value["kind"].as_str().filter(|_| type_of_body::says_other(kind, &value));
     let said = said.unwrap_or(&kind.kind).to_owned();
     let refused = |wanted: &str, reason: &str| said::cannot_be_handled(&said, &kind.version, wanted, reason);
-    let unknown = decode(kind, &mut value, false).map_err(|reason| refused(&kind.kind, &reason))?;
+    let unknown = decode(kind, &mut value, Maker::Client).map_err(|reason| refused(&kind.kind, &reason))?;
     complain(&origin, &unknown, kind.custom.is_some(), validation, warnings)
         .map_err(|reason| refused(&said, &reason))?;
     warnings.extend(single_owners(&mut value, ""));
@@ -106,7 +106,8 @@ pub(crate) fn patched(
     let mut value = change.apply(current)?;
     let mut mistyped = None;
     let mut unknown = Vec::new();
-    if change.converts() {
+    let maker = change.maker();
+    if maker == Maker::Merge {
         // The object is made of Go's type of the kind, whatever it says to be (`FromUnstructured`).
         for (field, own) in [("apiVersion", kind.api_version()), ("kind", kind.kind.clone())] {
             match &value[field] {
@@ -132,8 +133,11 @@ pub(crate) fn patched(
         }
     }
     let origin = Origin::Patch { complaints: change.complaints.clone() };
-    let converts = change.converts();
-    if let Err(reason) = fit(kind, &mut value, (&origin, converts), validation, (unknown, warnings)) {
+    let fits = decode(kind, &mut value, maker).and_then(|mut more| {
+        unknown.append(&mut more);
+        complain(&origin, &unknown, kind.custom.is_some(), validation, warnings)
+    });
+    if let Err(reason) = fits {
         // The answer quotes the patch and what converting it says, or else the object before anything was dropped from it.
         return Err(match change.quoted(current) {
             Some(quoted) => of_patch(quoted, &reason),
@@ -153,7 +157,7 @@ pub(crate) fn patched(
 /// # Errors
 /// Why it is no object of the kind.
 pub(crate) fn typed(kind: &Kind, mut value: Value, warnings: &mut Vec<String>) -> Result<Value, String> {
-    decode(kind, &mut value, true)?;
+    decode(kind, &mut value, Maker::Merge)?;
     warnings.extend(single_owners(&mut value, AFTER_ADMISSION));
     Ok(value)
 }
@@ -163,30 +167,16 @@ pub(crate) fn of_patch(quoted: String, reason: &str) -> ApiError {
     ApiError::invalid_of("", "", "", &[FieldError::invalid("patch", quoted, reason)])
 }
 
-/// Types and prunes an object, as strictly as asked for, some of whose fields were found to be unknown before. Where it comes from, and
-/// whether it is converted rather than decoded.
-fn fit(
-    kind: &Kind,
-    value: &mut Value,
-    (origin, converts): (&Origin, bool),
-    validation: FieldValidation,
-    (mut unknown, warnings): (Vec<String>, &mut Vec<String>),
-) -> Result<(), String> {
-    unknown.extend(decode(kind, value, converts)?);
-    complain(origin, &unknown, kind.custom.is_some(), validation, warnings)
-}
-
 /// Types and prunes an object. One of a custom kind that says to be another is read as what it says, and goes on saying so: validation
 /// finds that. Quantities in lists that are one value stay as they were sent ([`Schema::settle`]). Returns its unknown fields.
 ///
 /// [`Schema::settle`]: kubewright_schema::Schema::settle
-fn decode(kind: &Kind, value: &mut Value, converts: bool) -> Result<Vec<String>, String> {
+fn decode(kind: &Kind, value: &mut Value, by: Maker) -> Result<Vec<String>, String> {
     let unknown = if type_of_body::says_other(kind, value) {
         said::decode_custom(kind, value)?
     } else {
         encode::set_type(kind, value);
-        let schema = kind.schema();
-        if converts { schema.convert(value)? } else { schema.decode_as_sent(value)? }
+        kind.schema().decode_made(value, by)?
     };
     object::meta_mut(value);
     Ok(unknown)

@@ -12,7 +12,6 @@ use kubewright_codec::rope::{PIECE, READ, Rope};
 use kubewright_kinds::{Kind, Role, Summary, encode};
 use kubewright_meta::{ApiError, object};
 use kubewright_store::{Entry, Revision};
-use kubewright_table::pods;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -213,9 +212,7 @@ impl Shaper {
         let mut row = Map::new();
         let printed = self.kind.in_storage(object);
         row.insert("cells".into(), self.kind.columns.cells(&printed, self.now).into());
-        if self.kind.behaviour.role == Role::Pod
-            && let Some(conditions) = pods::row_conditions(object)
-        {
+        if let Some(conditions) = self.kind.columns.conditions(&printed) {
             row.insert("conditions".into(), conditions);
         }
         match self.include {

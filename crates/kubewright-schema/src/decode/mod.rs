@@ -5,6 +5,7 @@
 //! are encoded (room `empties`), and so do labels and annotations; other maps without entries are gone, but for those in lists that
 //! are one value, and for kinds that keep them.
 
+use kubewright_codec::json::is_zero;
 use kubewright_meta::cost;
 use kubewright_spec::Version;
 use serde_json::{Map, Number, Value, json};
@@ -14,7 +15,7 @@ use super::empties::{Empties, is_empty};
 use super::fields::printed;
 use super::node::{Additional, Coding, Node, Other, Type};
 use super::scalar::{self, Precision};
-use super::zeros::{self, Zeros};
+use super::zeros::Zeros;
 
 /// Decodes an object in place. Returns the paths of its unknown fields, each after `prefix`.
 ///
@@ -273,7 +274,7 @@ impl Decoder {
             Value::String(time) if field.target().coding.is_time() => {
                 field.omits_zero && scalar::is_zero_time(time)
             }
-            scalar => field.omits_zero && zeros::is_zero(scalar),
+            scalar => field.omits_zero && is_zero(scalar),
         }
     }
 

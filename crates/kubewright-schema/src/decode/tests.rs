@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::super::{Encoding, Schema};
+use super::super::{Encoding, Maker, Schema};
 
 const DEFINITION: &str = "apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition";
 
@@ -116,7 +116,7 @@ fn what_converts_finds_the_first_wrong_field_in_the_order_of_structs() {
     let status = json!({"currentReplicas": 1.5, "lastScaleTime": "x"});
     let mut sent = json!({"metadata": {}, "status": status});
     let schema = Schema::built_in("io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler");
-    let why = schema.convert(&mut sent).expect_err("no status");
+    let why = schema.decode_made(&mut sent, Maker::Merge).expect_err("no status");
     assert!(why.contains("parsing time"), "{why}");
 }
 
@@ -144,7 +144,7 @@ fn parts_of_a_second_stay_until_they_are_written_where_rules_compare_times() {
     let status = |time: &str| json!({"metadata": {}, "spec": {}, "status": {"startTime": time}});
     let schema = Schema::built_in("io.k8s.api.batch.v1.Job");
     let mut sent = status("2026-01-01T02:00:00.1200+02:00");
-    schema.decode_as_sent(&mut sent).expect("a job");
+    schema.decode_made(&mut sent, Maker::Client).expect("a job");
     assert_eq!(sent["status"]["startTime"], "2026-01-01T00:00:00.12Z");
     for encoding in [Encoding::Json, Encoding::Protobuf, Encoding::Owned] {
         assert_eq!(schema.written(&sent, encoding)["status"]["startTime"], "2026-01-01T00:00:00Z");
@@ -319,7 +319,9 @@ fn what_converts_an_object_decodes_a_schema_in_a_schema_as_json() {
     let convert = |schema: Value| {
         let version = json!({"name": "v1", "schema": {"openAPIV3Schema": schema}});
         let mut definition = json!({"spec": {"versions": [version]}});
-        Schema::built_in(format!("io.k8s.{DEFINITION}")).convert(&mut definition).unwrap_err()
+        Schema::built_in(format!("io.k8s.{DEFINITION}"))
+            .decode_made(&mut definition, Maker::Merge)
+            .unwrap_err()
     };
     assert_eq!(convert(json!({"type": 1})), "cannot convert int64 to string");
     assert_eq!(

@@ -18,8 +18,8 @@ use kubewright_codec::json::type_name;
 use kubewright_meta::ApiError;
 use serde_json::{Map, Value};
 
-use crate::Schema;
 use crate::fields::printed;
+use crate::{Maker, Schema};
 
 pub use configuration::Configuration;
 pub use explain::explain;
@@ -116,10 +116,10 @@ impl Change {
         }
     }
 
-    /// Whether the object that comes out is made of a map, and not decoded.
+    /// Who makes the object that comes out: a strategic merge patch makes it of a map, of the others it is decoded.
     #[must_use]
-    pub fn converts(&self) -> bool {
-        matches!(self.kind, ChangeKind::Strategic { .. })
+    pub fn maker(&self) -> Maker {
+        if matches!(self.kind, ChangeKind::Strategic { .. }) { Maker::Merge } else { Maker::Client }
     }
 
     /// The patch as Go prints it once it was applied to `current`, where messages quote it instead of the object: strategic

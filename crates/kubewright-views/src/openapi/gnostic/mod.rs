@@ -5,7 +5,8 @@
 
 mod table;
 
-use kubewright_codec::protobuf::encode::{delimited, double, integer, is_zero, text, whole};
+use kubewright_codec::json::is_zero;
+use kubewright_codec::protobuf::encode::{delimited, double, integer, text, whole};
 use serde_json::{Map, Value};
 
 use table::{Field, Fields, From, Message, Type};
