@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use crate::{ApiError, text};
+
 /// The finalizer by which a deletion waits for the dependents.
 pub const FOREGROUND: &str = "foregroundDeletion";
 /// The finalizer by which a deletion lets its dependents live.
@@ -45,6 +47,20 @@ pub fn as_map(value: &mut Value) -> &mut Map<String, Value> {
 #[must_use]
 pub fn meta_text<'a>(object: &'a Value, field: &str) -> &'a str {
     object["metadata"][field].as_str().unwrap_or_default()
+}
+
+/// Whether a name can be that of the key of an object (`k8s.io/apiserver/pkg/registry/generic/registry/store.go`).
+///
+/// # Errors
+/// 400 for none, and for one that is no segment of a path.
+pub fn check_key(name: &str) -> Result<(), ApiError> {
+    if name.is_empty() {
+        return Err(ApiError::bad_request("Name parameter required."));
+    }
+    match text::path_segment(name).as_slice() {
+        [] => Ok(()),
+        wrong => Err(ApiError::bad_request(format!("Name parameter invalid: {name:?}: {}", wrong.join(";")))),
+    }
 }
 
 /// `metadata.name`.

@@ -15,12 +15,13 @@ use super::facts::{Facts, FieldFacts};
 use super::node::{Additional, Coding, MapType, Merge, Node, Other, Reference, Type};
 use super::zeros::Zeros;
 
-/// The maps that something tells from none although they have no entries: messages about templates, the default of what a node may give,
+/// The maps that something tells from none although they have no entries: messages about pods and templates, the default of what a node may give,
 /// and the admission of runtime classes.
-const TOLD_FROM_NONE: [(&str, &str); 4] = [
+const TOLD_FROM_NONE: [(&str, &str); 5] = [
     ("NodeStatus", "allocatable"),
     ("ObjectMeta", "annotations"),
     ("ObjectMeta", "labels"),
+    ("PodSpec", "nodeSelector"),
     ("PodSpec", "overhead"),
 ];
 

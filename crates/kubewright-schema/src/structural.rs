@@ -11,14 +11,33 @@ use super::format;
 use super::node::{Additional, Bounds, ListType, Logic, MapType, Merge, Node, Reason, Rule, Type};
 use super::pattern::Pattern;
 
+/// Which formats schemas have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Formats {
+    /// Those that are known for their type: objects are held against these (`StripUnsupportedFormatsPostProcess`).
+    Known,
+    /// All that are named.
+    All,
+}
+
 /// The node of a schema, and all below it.
 pub fn node(schema: &Value) -> Node {
+    build(schema, Formats::Known)
+}
+
+/// As [`node`], with formats that nobody knows: defaults are held against these.
+pub fn node_with_all_formats(schema: &Value) -> Node {
+    build(schema, Formats::All)
+}
+
+fn build(schema: &Value, formats: Formats) -> Node {
     cost::step();
     let flag = |key: &str| schema.get(key) == Some(&Value::Bool(true));
     let text = |key: &str| schema.get(key).and_then(Value::as_str);
     let kind = text("type").and_then(Type::parse);
     let int_or_string = flag("x-kubernetes-int-or-string");
-    let format = text("format").filter(|format| format::is_known(kind.filter(|_| !int_or_string), format));
+    let is_known = |format: &&str| format::is_known(kind.filter(|_| !int_or_string), format);
+    let format = text("format").filter(|format| formats == Formats::All || is_known(format));
     Node {
         kind,
         format: format.map(Into::into),
@@ -29,16 +48,18 @@ pub fn node(schema: &Value) -> Node {
         properties: schema
             .get("properties")
             .and_then(Value::as_object)
-            .map(|all| all.iter().map(|(name, one)| (name.as_str().into(), Arc::new(node(one)))).collect())
+            .map(|all| {
+                all.iter().map(|(name, one)| (name.as_str().into(), Arc::new(build(one, formats)))).collect()
+            })
             .unwrap_or_default(),
-        additional: additional(schema.get("additionalProperties")),
-        items: schema.get("items").map(|items| Arc::new(node(items))),
+        additional: additional(schema.get("additionalProperties"), formats),
+        items: schema.get("items").map(|items| Arc::new(build(items, formats))),
         required: texts(schema, "required"),
         default: schema.get("default").filter(|default| !default.is_null()).cloned(),
         enumeration: list(schema, "enum").cloned().collect(),
         merge: merge(schema),
         bounds: bounds(schema),
-        logic: logic(schema),
+        logic: logic(schema, formats),
         rules: list(schema, "x-kubernetes-validations").map(rule).collect(),
         ..Node::default()
     }
@@ -56,11 +77,11 @@ fn rule(rule: &Value) -> Rule {
     }
 }
 
-fn additional(schema: Option<&Value>) -> Additional {
+fn additional(schema: Option<&Value>, formats: Formats) -> Additional {
     match schema {
         None => Additional::Unsaid,
         Some(Value::Bool(false)) => Additional::Never,
-        Some(values @ Value::Object(_)) => Additional::Of(Arc::new(node(values))),
+        Some(values @ Value::Object(_)) => Additional::Of(Arc::new(build(values, formats))),
         Some(_) => Additional::Any,
     }
 }
@@ -117,13 +138,14 @@ fn bounds(schema: &Value) -> Option<Box<Bounds>> {
     }))
 }
 
-fn logic(schema: &Value) -> Option<Box<Logic>> {
-    let all = |key: &str| list(schema, key).map(node).collect::<Vec<_>>();
+fn logic(schema: &Value, formats: Formats) -> Option<Box<Logic>> {
+    let one = |schema: &Value| build(schema, formats);
+    let all = |key: &str| list(schema, key).map(one).collect::<Vec<_>>();
     let logic = Logic {
         all_of: all("allOf"),
         any_of: all("anyOf"),
         one_of: all("oneOf"),
-        not: schema.get("not").filter(|not| not.is_object()).map(node),
+        not: schema.get("not").filter(|not| not.is_object()).map(one),
     };
     let said = !logic.all_of.is_empty()
         || !logic.any_of.is_empty()

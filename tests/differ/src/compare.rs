@@ -332,7 +332,11 @@ pub(crate) fn differ(path: &str, reference: &Ordered, ours: &Ordered, found: &mu
                         {
                             continue;
                         }
-                        differ(&format!("{path}.{key}"), value, other, found);
+                        let path = format!("{path}.{key}");
+                        match (of_a_definition(value), of_a_definition(other)) {
+                            (Some(left), Some(right)) => differ(&path, &left, &right, found),
+                            _ => differ(&path, value, other, found),
+                        }
                     }
                     None => found.push(difference(&format!("{path}.{key}"), &value.short(), "(absent)")),
                 }
@@ -364,6 +368,22 @@ pub(crate) fn differ(path: &str, reference: &Ordered, ours: &Ordered, found: &mu
         _ if path.contains(".cells.") && is_age(reference) && is_age(ours) => {}
         _ => found.push(difference(path, &reference.short(), &ours.short())),
     }
+}
+
+/// The conditions of a definition by their types: several controllers of kube-apiserver write them at the same time. Other values are none.
+fn of_a_definition(value: &Ordered) -> Option<Ordered> {
+    const TYPES: [&str; 3] = ["Established", "KubernetesAPIApprovalPolicyConformant", "NamesAccepted"];
+    let Ordered::List(conditions) = value else { return None };
+    let of = |condition: &Ordered| {
+        let name = condition.get("type").and_then(Ordered::text)?;
+        TYPES.iter().position(|known| *known == name)
+    };
+    let mut found = conditions
+        .iter()
+        .map(|condition| Some((of(condition)?, condition.clone())))
+        .collect::<Option<Vec<_>>>()?;
+    found.sort_by_key(|(at, _)| *at);
+    Some(Ordered::List(found.into_iter().map(|(_, condition)| condition).collect()))
 }
 
 /// Entries written in the same second come in an order that the second decides.
@@ -486,6 +506,21 @@ mod tests {
         let mut told =
             |index: u8| tokens.text(&format!("spec.template.spec.volumes[{index}].name: Required value"));
         assert_eq!(told(0), told(1));
+    }
+
+    #[test]
+    fn the_conditions_of_a_definition_come_in_any_order() {
+        let body = |first: &str, second: &str| {
+            format!(r#"{{"status":{{"conditions":[{{"type":"{first}"}},{{"type":"{second}"}}]}}}}"#)
+        };
+        assert!(
+            found(&body("Established", "NamesAccepted"), &body("NamesAccepted", "Established")).is_empty()
+        );
+        assert_eq!(
+            found(&body("Established", "NamesAccepted"), &body("NamesAccepted", "NamesAccepted")).len(),
+            1
+        );
+        assert_eq!(found(&body("Ready", "Synced"), &body("Synced", "Ready")).len(), 2);
     }
 
     #[test]

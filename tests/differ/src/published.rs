@@ -13,7 +13,7 @@ use crate::compare::{Tokens, compare};
 use crate::corpus::Corpus;
 use crate::coverage::Coverage;
 use crate::fold::{Finding, Findings, sort_of_kind};
-use crate::hold::{Got, Sent, exchange};
+use crate::hold::{Sent, exchange};
 use crate::make::Scope;
 use crate::mutate::Maker;
 use crate::schema::{Resource, Served};
@@ -160,7 +160,6 @@ async fn apply(
             tokio::try_join!(exchange(&pair.reference, sent.clone()), exchange(&pair.ours, sent))?;
         taken = reference.status < 300;
         coverage.request(what, "CustomResourceDefinition", &reference, &ours);
-        let (reference, ours) = (in_order(reference), in_order(ours));
         for difference in compare(&reference, &ours, &mut theirs, &mut own, false).iter().take(3) {
             let sort = sort_of_kind("CustomResourceDefinition", difference);
             findings.add_sort(0, 0, sort, &format!("{what} {name}"), difference);
@@ -187,17 +186,6 @@ fn applied(name: &str, text: &str) -> Sent {
 fn read(name: &str) -> Sent {
     let headers = vec![("Accept".to_owned(), "application/json".to_owned())];
     Sent { method: "GET", path: format!("{DEFINITIONS}/{name}"), headers, body: None }
-}
-
-/// An answer with its conditions in the order of their types: several controllers of kube-apiserver write them at the same time.
-fn in_order(mut got: Got) -> Got {
-    let Ok(mut definition) = serde_json::from_slice::<Value>(&got.body) else { return got };
-    // The status of a refusal is a word.
-    if let Some(Value::Array(conditions)) = definition.pointer_mut("/status/conditions") {
-        conditions.sort_by_key(|condition| condition["type"].to_string());
-        got.body = definition.to_string().into_bytes();
-    }
-    got
 }
 
 /// Waits until a definition has both of its conditions, and nobody writes it any more.

@@ -14,7 +14,7 @@ use kubewright_engine::verbs::{self, Part, WriteResult, Written};
 use kubewright_engine::watch;
 use kubewright_identity::authn::User;
 use kubewright_kinds::{Kind, Role, Subresource, Summary, Verbs, encode};
-use kubewright_meta::{ApiError, FieldError};
+use kubewright_meta::{ApiError, FieldError, object};
 use kubewright_schema::patch::{self, Patch};
 use kubewright_store::Entry;
 
@@ -92,8 +92,8 @@ pub(super) async fn answer(
     if verb == "patch" && kind.custom.is_none() && !passes {
         check_patch_type(media_type(&parts.headers))?;
     }
-    if !matches!(verb, "create" | "update" | "") {
-        check_name(&target.name)?;
+    if !target.name.is_empty() && !matches!(verb, "create" | "update" | "") {
+        object::check_key(&target.name)?;
     }
     let offer = match (verb, kind.custom.is_some()) {
         ("watch", false) => Offer::Watch,
@@ -308,16 +308,6 @@ fn unknown_patch(kind: &Kind, media_type: &str) -> Option<ApiError> {
     let schema = kind.custom.is_none().then(|| kind.schema());
     let error = patch::Patch::parse(media_type, b"{}", schema).err();
     error.filter(|error| error.code == StatusCode::UNSUPPORTED_MEDIA_TYPE)
-}
-
-/// Whether a name can be the key of an object (`k8s.io/apimachinery/pkg/api/validation/path`).
-fn check_name(name: &str) -> Result<(), ApiError> {
-    let why = match name {
-        "." | ".." => format!("may not be '{name}'"),
-        name if name.contains('%') => "may not contain '%'".to_owned(),
-        _ => return Ok(()),
-    };
-    Err(ApiError::bad_request(format!("Name parameter invalid: {name:?}: {why}")))
 }
 
 async fn objects(info: &RequestInfo<'_>) -> Result<Response<ResponseBody>, ApiError> {

@@ -144,9 +144,7 @@ async fn bind_named(
     let options = WriteOptions::read(info.query, info.headers, "CreateOptions")?;
     let binding = part_of(call, &Subresource::Binding, info.decoded()?, options.validation, warnings)?;
     let name = object::name(&binding).to_owned();
-    if name.is_empty() {
-        return Err(ApiError::bad_request("Name parameter required."));
-    }
+    object::check_key(&name)?;
     let review = Review::of_new(engine.as_ref(), call, "", &options);
     verbs::bind(engine, Call { kind: pods, name: &name, ..call }, &review, binding, warnings).await?;
     Ok(created(info, warnings))

@@ -167,6 +167,22 @@ async fn a_scale_is_a_scale_of_the_object_in_the_url() {
     labelled["metadata"]["labels"] = json!({"a": "*"});
     let message = api.put(&place, labelled).await.refused(422, "Invalid");
     assert!(message.starts_with("Scale.autoscaling \"a\" is invalid: metadata.labels: Invalid"), "{message}");
+    let mut held = scale("a", 2.into());
+    held["metadata"]["finalizers"] = json!(["mine"]);
+    let message = api.put(&place, held).await.refused(422, "Invalid");
+    let why = "name is neither a standard finalizer name nor is it fully qualified";
+    assert!(
+        message.ends_with(&format!("metadata.finalizers[0]: Invalid value: \"mine\": {why}")),
+        "{message}"
+    );
+    let mut owned = scale("a", 2.into());
+    owned["metadata"]["ownerReferences"] =
+        json!([{"apiVersion": "v1", "kind": "Pod", "name": "", "uid": "u"}]);
+    let message = api.put(&place, owned).await.refused(422, "Invalid");
+    assert!(
+        message.ends_with("metadata.ownerReferences.name: Invalid value: \"\": must not be empty"),
+        "{message}"
+    );
     assert_eq!(api.put(&place, scale("a", 2.into())).await.expect(200)["spec"]["replicas"], 2);
     let at = |version: &str| {
         let mut scale = scale("a", 3.into());

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use bytes::Bytes;
 use http::StatusCode;
 use kubewright_codec::json::type_name;
-use kubewright_kinds::{BuiltIn, Kind, Kinds, ScalePaths, ServedVersions, Subresource, encode};
+use kubewright_kinds::{BuiltIn, Kind, Kinds, ScalePaths, ServedVersions, Subresource, encode, rules};
 use kubewright_meta::rules::metadata::{self, NameRule};
 use kubewright_meta::selector::LabelSelector;
 use kubewright_meta::{ApiError, FieldError, object};
@@ -116,6 +116,8 @@ impl ScaleWrite<'_> {
         object::set_meta(&mut whole, "name", Some(self.call.name.into()));
         place_in_namespace(self.call, &mut whole)?;
         let mut errors = metadata::validate(&whole, NameRule::Subdomain, true);
+        errors.extend(metadata::validate_finalizers(&whole));
+        rules::in_words_of(self.call.kind.kubernetes(), &mut errors);
         if replicas < 0 {
             let detail = "must be greater than or equal to 0";
             errors.push(FieldError::invalid("spec.replicas", replicas, detail));

@@ -208,6 +208,10 @@ async fn token_requests_that_break_the_rules_are_told_why() {
     assert_eq!(refusal(pod("gone", "")), (404, "pods \"gone\" not found".to_owned()));
     assert_eq!(refusal(pod("other", "")).0, 400, "a pod of another account");
     assert_eq!(
+        refusal(pod("a/b", "")),
+        (400, "Name parameter invalid: \"a/b\": may not contain '/'".to_owned())
+    );
+    assert_eq!(
         refusal(json!({"boundObjectRef": {"kind": "Deployment", "apiVersion": "apps/v1", "name": "d"}})),
         (400, "cannot bind token to object of type apps/v1, Kind=Deployment".to_owned())
     );

@@ -3,7 +3,7 @@
 
 use http::StatusCode;
 use jiff::Timestamp;
-use kubewright_meta::{ApiError, FieldError};
+use kubewright_meta::{ApiError, FieldError, object};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -221,15 +221,15 @@ fn bind(account: &Object, reference: Option<&BoundObject>, lookup: Lookup<'_>) -
     let Some(asked) = reference else { return Ok(bound) };
     let is_known =
         matches!(asked.kind.as_str(), "Pod" | "Secret" | "Node") && !asked.api_version.contains('/');
-    if is_known && asked.name.is_empty() {
-        return Err(ApiError::bad_request("Name parameter required."));
+    if is_known {
+        object::check_key(&asked.name)?;
     }
     let find = |collection: &str, resource: &str, key: &str| {
         read::<Object>(lookup, collection, key)
             .ok_or_else(|| ApiError::not_found_in("", resource, &asked.name))
     };
     let (group, version) = asked.api_version.split_once('/').unwrap_or(("", &asked.api_version));
-    let object = match (group, asked.kind.as_str()) {
+    let found = match (group, asked.kind.as_str()) {
         ("", "Pod") => find("/pods", "pods", &format!("{namespace}/{}", asked.name))?,
         ("", "Secret") => find("/secrets", "secrets", &format!("{namespace}/{}", asked.name))?,
         ("", "Node") => find("/nodes", "nodes", &asked.name)?,
@@ -238,18 +238,19 @@ fn bind(account: &Object, reference: Option<&BoundObject>, lookup: Lookup<'_>) -
             return Err(ApiError::bad_request(format!("cannot bind token to object of type {of}")));
         }
     };
-    if asked.kind == "Pod" && object.spec.service_account_name != *name {
+    if asked.kind == "Pod" && found.spec.service_account_name != *name {
         return Err(ApiError::bad_request(format!(
             "cannot bind token for serviceaccount {name:?} to pod running with different serviceaccount name."
         )));
     }
-    if !asked.uid.is_empty() && asked.uid != object.metadata.uid {
+    if !asked.uid.is_empty() && asked.uid != found.metadata.uid {
         return Err(other_uid(asked));
     }
-    let found = Reference { name: object.metadata.name, uid: object.metadata.uid };
+    let spec = found.spec;
+    let found = Reference { name: found.metadata.name, uid: found.metadata.uid };
     match asked.kind.as_str() {
         "Pod" => {
-            bound.node = node_of(&object.spec, lookup);
+            bound.node = node_of(&spec, lookup);
             bound.pod = Some(found);
         }
         "Secret" => bound.secret = Some(found),

@@ -21,21 +21,52 @@ pub(super) struct Context<'a> {
     resource: bool,
     /// The list whose elements cannot be told from one another, if it is in one.
     uncorrelated: Option<&'a Path<'a>>,
-    /// It is below something of a type that is none: its own is told by that (`CELSchemaContext.TypeInfo`).
-    is_untyped: bool,
+    /// Whether CEL can know its type.
+    typing: Typing,
+}
+
+/// Whether CEL can know the type of what stands below a part (`CELSchemaContext.TypeInfo`).
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Typing {
+    Known,
+    /// It is below something of a type that is none: its own is told by that.
+    Untyped,
+    /// It is in something that is an integer or a text, and has no elements to CEL.
+    Undeclared,
+}
+
+impl Typing {
+    /// Why rules cannot be compiled.
+    fn mistake(self) -> &'static str {
+        match self {
+            Self::Known | Self::Untyped => {
+                "internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations"
+            }
+            Self::Undeclared => "failed to convert to declType for CEL validation rules",
+        }
+    }
 }
 
 impl<'a> Context<'a> {
     /// The root of a schema.
     pub(super) fn root() -> Self {
-        Self { cardinality: Some(1), resource: true, uncorrelated: None, is_untyped: false }
+        Self { cardinality: Some(1), resource: true, uncorrelated: None, typing: Typing::Known }
     }
 
-    /// What stands below a part: a field, the values of a map, or the elements of a list.
-    pub(super) fn below(self, schema: &Value, child: &Value) -> Self {
+    /// A field of an object.
+    pub(super) fn field(self, schema: &Value, child: &Value) -> Self {
         let cardinality = self.cardinality.zip(most_elements(schema)).map(|(one, most)| times(one, most));
         let resource = flag(child, "x-kubernetes-embedded-resource");
-        Self { cardinality, resource, is_untyped: self.is_untyped || !has_type(schema), ..self }
+        let typing = if has_type(schema) { self.typing } else { Typing::Untyped };
+        Self { cardinality, resource, typing, ..self }
+    }
+
+    /// The values of a map.
+    pub(super) fn values(self, schema: &Value, child: &Value) -> Self {
+        let below = self.field(schema, child);
+        let typing =
+            if flag(schema, "x-kubernetes-int-or-string") { Typing::Undeclared } else { below.typing };
+        Self { typing, ..below }
     }
 
     /// The elements of a list at `path`.
@@ -44,7 +75,7 @@ impl<'a> Context<'a> {
             None if text(schema, "x-kubernetes-list-type") != "map" => Some(path),
             outer => outer,
         };
-        Self { uncorrelated, ..self.below(schema, child) }
+        Self { uncorrelated, ..self.values(schema, child) }
     }
 }
 
@@ -117,13 +148,12 @@ pub(super) fn validate(
 ) {
     let node = structural::node(schema);
     let all = path.child("x-kubernetes-validations");
-    let declaration = rules::declaration(&node, context.resource).filter(|_| !context.is_untyped);
+    let declaration = rules::declaration(&node, context.resource).filter(|_| context.typing == Typing::Known);
     let Some(declaration) = declaration else {
-        let detail = "internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations";
         errors.push(FieldError {
             field: all.to_string(),
             problem: kubewright_meta::field::Problem::Internal,
-            detail: detail.into(),
+            detail: context.typing.mistake().into(),
         });
         return;
     };

@@ -175,7 +175,7 @@ fn in_metadata(
 fn node(schema: &Value) -> Node {
     let mut plain = schema.clone();
     say_no_type(&mut plain);
-    structural::node(&plain)
+    structural::node_with_all_formats(&plain)
 }
 
 fn say_no_type(schema: &mut Value) {

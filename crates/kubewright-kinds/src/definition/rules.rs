@@ -105,14 +105,14 @@ impl Found {
         if values.is_object() {
             let why = "inside additionalProperties applying to object metadata";
             let no_defaults = if place.in_meta { Some(why) } else { inner.no_defaults };
-            let cel = place.cel.map(|context| context.below(schema, values));
+            let cel = place.cel.map(|context| context.values(schema, values));
             self.part_of(values, Place { no_defaults, cel, ..inner }, &at);
         }
     }
 
     fn fields(&mut self, schema: &Value, place: Place<'_>, inner: Place<'_>, path: &Path<'_>) {
         for (name, field) in fields(schema, "properties") {
-            let inner = Place { cel: place.cel.map(|context| context.below(schema, field)), ..inner };
+            let inner = Place { cel: place.cel.map(|context| context.field(schema, field)), ..inner };
             let meta = matches!(name.as_str(), "apiVersion" | "kind" | "metadata");
             let why = format!("in top-level {name}");
             let place = match (meta, place.root, flag(schema, "x-kubernetes-embedded-resource")) {

@@ -213,7 +213,7 @@ fn nested(
     path: &Path<'_>,
     errors: &mut Vec<FieldError>,
 ) {
-    const FORBIDDEN: [(&str, &str); 11] = [
+    const FORBIDDEN: [(&str, &str); 13] = [
         ("type", "must be empty to be structural"),
         ("additionalProperties", "must be undefined to be structural"),
         ("default", "must be undefined to be structural"),
@@ -224,8 +224,12 @@ fn nested(
         ("x-kubernetes-embedded-resource", "must be false to be structural"),
         ("x-kubernetes-int-or-string", "must be false to be structural"),
         ("x-kubernetes-list-map-keys", "must be empty to be structural"),
+        ("x-kubernetes-list-type", "must be undefined to be structural"),
+        ("x-kubernetes-map-type", "must be undefined to be structural"),
         ("x-kubernetes-validations", "must be empty to be structural"),
     ];
+    /// Whose values are there whatever they are.
+    const ANY: [&str; 3] = ["default", "x-kubernetes-list-type", "x-kubernetes-map-type"];
     cost::step();
     validations(schema, known, level, patterns, path, errors);
     if let Some(items) = items(schema) {
@@ -234,20 +238,17 @@ fn nested(
     for (name, field) in fields(schema, "properties") {
         nested(field, Known::default(), Level::Field, patterns, &path.child("properties").key(name), errors);
     }
-    let said = |value: &&Value| match value {
-        Value::Null | Value::Bool(false) => false,
+    let is_said = |key: &str, value: &Value| match value {
+        Value::Null => false,
+        _ if ANY.contains(&key) => true,
+        Value::Bool(truth) => *truth,
         Value::String(text) => !text.is_empty(),
         Value::Array(items) => !items.is_empty(),
         _ => true,
     };
     for (key, detail) in FORBIDDEN {
-        if schema.get(key).filter(said).is_some() {
+        if schema.get(key).is_some_and(|value| is_said(key, value)) {
             errors.push(FieldError::forbidden(path.child(key), detail));
-        }
-    }
-    for key in ["x-kubernetes-list-type", "x-kubernetes-map-type"] {
-        if part(schema, key).is_some() {
-            errors.push(FieldError::forbidden(path.child(key), "must be undefined to be structural"));
         }
     }
     if fields(schema, "properties").any(|(name, _)| name == "metadata") {

@@ -322,7 +322,9 @@ impl Rules {
         let mut errors = self.errors_as_new(object, namespaced);
         // The generic part comes last. Alone it looks at what a long name is generated of.
         if errors.is_empty() && matches!(self.name, NameRule::LongName | NameRule::Any) {
-            errors.extend(metadata::validate(object, NameRule::PathSegment, namespaced));
+            errors.extend(
+                self.checked(object, || metadata::validate(object, NameRule::PathSegment, namespaced)),
+            );
         }
         errors
     }
@@ -361,6 +363,9 @@ impl Rules {
                 errors.extend(self.errors_as_new(new, namespaced));
             }
             ip::tolerate(&mut errors, old);
+            if !self.pod_spec.is_empty() {
+                pods::tolerate(&mut errors, old, self.pod_spec);
+            }
             errors
         })
     }
@@ -406,6 +411,7 @@ impl Rules {
                 errors.extend(self.metadata(new, namespaced));
             }
             errors.extend(of_member());
+            in_words_of(self.version, &mut errors);
             errors
         })
     }
@@ -435,6 +441,7 @@ impl Rules {
 
     fn checked(&self, object: &Value, check: impl Fn() -> Vec<FieldError>) -> Vec<FieldError> {
         let mut errors = self.within(|| at::checked(check));
+        in_words_of(self.version, &mut errors);
         if !errors.is_empty() {
             declared::put_last(self.version, self.declared, object, &mut errors);
             if self.told_once {
@@ -447,7 +454,6 @@ impl Rules {
     fn metadata(&self, object: &Value, namespaced: bool) -> Vec<FieldError> {
         let mut errors = metadata::validate(object, self.name, namespaced);
         errors.extend(self.finalizers(object));
-        in_words_of(self.version, &mut errors);
         errors
     }
 
@@ -458,7 +464,6 @@ impl Rules {
             errors.extend(metadata::validate_update(new, old));
             errors.extend(self.finalizers(new));
         }
-        in_words_of(self.version, &mut errors);
         errors
     }
 
@@ -470,8 +475,8 @@ impl Rules {
     }
 }
 
-/// What is wrong with owners was told without their place, and in other words, up to v1.36.
-fn in_words_of(version: Version, errors: &mut [FieldError]) {
+/// Tells what is wrong with metadata as that version does: of owners without their place, and in other words, up to v1.36.
+pub fn in_words_of(version: Version, errors: &mut [FieldError]) {
     if version < Version::V1_37 {
         errors.iter_mut().for_each(metadata::as_before_v1_37);
     }

@@ -198,9 +198,9 @@ pub fn canonical(value: &Value) -> Value {
 }
 
 /// Whether members of that name are maps that stay until they are written, although they have no entries: these are as good as none.
-/// (A runtime class has a struct of one of these names, which nothing compares so.)
+/// (Runtime classes, slices and claims have structs of two of these names; nothing compares the one so, and the other cannot be empty.)
 fn is_map(key: &str) -> bool {
-    matches!(key, "labels" | "annotations" | "overhead")
+    matches!(key, "labels" | "annotations" | "nodeSelector" | "overhead")
 }
 
 fn has_no_entry(value: &Value) -> bool {

@@ -101,13 +101,15 @@ fn null_is_as_good_as_absent() {
 }
 
 #[test]
-fn empty_lists_and_labels_stay_and_other_empty_maps_are_absent() {
+fn empty_lists_and_maps_that_are_told_from_none_stay_and_other_empty_maps_are_absent() {
+    let csi = json!({"driver": "d", "volumeAttributes": {}});
     let pod = json!({"metadata": {"name": "a", "labels": {}, "finalizers": []},
-        "spec": {"containers": [], "volumes": [{"name": "v", "emptyDir": {}}], "nodeSelector": {}}});
+        "spec": {"containers": [], "volumes": [{"name": "v", "emptyDir": {}, "csi": csi}], "nodeSelector": {}}});
     assert_eq!(
         kept("api.core.v1.Pod", pod),
         json!({"metadata": {"name": "a", "labels": {}, "finalizers": []}, "status": {},
-            "spec": {"containers": [], "volumes": [{"name": "v", "emptyDir": {}}]}})
+            "spec": {"containers": [], "nodeSelector": {},
+                "volumes": [{"name": "v", "emptyDir": {}, "csi": {"driver": "d"}}]}})
     );
 }
 

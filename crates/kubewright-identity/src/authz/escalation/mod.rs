@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use http::StatusCode;
-use kubewright_meta::ApiError;
+use kubewright_meta::{ApiError, object};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -109,9 +109,11 @@ fn check_binding(
     }
     match rights.rbac().rules_of(role, request.namespace) {
         Ok(rules) => confirm(rights, user, request, &binding.metadata.name, rules),
-        Err(_) if role.name.is_empty() => Err(ApiError::bad_request("Name parameter required.")),
         // It is looked for by the storage of roles, which takes what is asked for to be the resource of the request.
-        Err(_) => Err(ApiError::not_found_in(GROUP, request.resource, &role.name)),
+        Err(_) => {
+            object::check_key(&role.name)?;
+            Err(ApiError::not_found_in(GROUP, request.resource, &role.name))
+        }
     }
 }
 

@@ -17,7 +17,7 @@ pub static REPLICATION_CONTROLLER: BuiltIn = BuiltIn {
     categories: &["all"],
     subresources: &[Subresource::Scale, Subresource::Status],
     columns: table::workloads::REPLICATION_CONTROLLERS,
-    rules: Rules { warn: warnings::of_named_template, ..rules::apps::replication_controllers() },
+    rules: Rules { warn: warnings::of_replication_controller, ..rules::apps::replication_controllers() },
     behaviour: Behaviour { orphans_by_default: true, ..Behaviour::BUILT_IN },
     fields: Fields::of(&[Field { default: "0", ..Field::of("status.replicas") }]),
     counted: Counted::Aliased,

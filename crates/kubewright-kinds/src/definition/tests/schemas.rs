@@ -132,6 +132,34 @@ fn schemas_must_be_structural() {
 }
 
 #[test]
+fn values_of_what_is_an_integer_or_a_text_have_no_rules() {
+    let schema = json!({"type": "object", "properties": {"a": {
+        "type": "object", "x-kubernetes-int-or-string": true, "maxProperties": 5,
+        "additionalProperties": {"type": "integer", "x-kubernetes-validations": [{"rule": "self > 0"}]}
+    }}});
+    assert_eq!(
+        complaints_of_schema(&schema),
+        [
+            ".properties[a].additionalProperties.x-kubernetes-validations: Internal error: failed to convert to declType for CEL validation rules"
+        ]
+    );
+}
+
+#[test]
+fn a_default_in_a_combination_is_one_whatever_it_is() {
+    for default in [json!([]), json!(""), json!(false), json!(0)] {
+        let schema = json!({"type": "object", "anyOf": [{"default": default}]});
+        assert_eq!(
+            complaints_of_schema(&schema),
+            [".anyOf[0].default: Forbidden: must be undefined to be structural"],
+            "{default}"
+        );
+    }
+    let none = json!({"type": "object", "anyOf": [{"default": null}]});
+    assert!(complaints_of_schema(&none).is_empty());
+}
+
+#[test]
 fn defaults_must_be_valid() {
     let a = |a: Value| json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {"a": a}}}});
     let at = ".properties[spec].properties[a].default";
@@ -139,6 +167,10 @@ fn defaults_must_be_valid() {
         (
             a(json!({"type": "string", "enum": ["y"], "default": "z"})),
             format!(r#"{at}: Unsupported value: "z": supported values: "y""#),
+        ),
+        (
+            a(json!({"type": "string", "format": "made-up", "default": 5})),
+            format!(r#"{at}: Invalid value: "int64":  in body must be of type made-up: "int64""#),
         ),
         (
             a(json!({"type": "integer", "default": "x"})),

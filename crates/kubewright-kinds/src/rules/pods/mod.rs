@@ -37,6 +37,7 @@ pub use disabled::drop as drop_disabled;
 pub(crate) use handlers::check_port;
 pub use resize::{has_others, resize, validate_resize};
 pub(crate) use scheduling::{EFFECTS, check_node_selector, check_tolerations};
+pub(super) use security::tolerate;
 pub(in crate::rules) use update::internal;
 pub use update::{validate_binding, validate_ephemeral_containers};
 

@@ -1,6 +1,6 @@
 //! Security contexts of pods and containers.
 
-use kubewright_meta::FieldError;
+use kubewright_meta::{FieldError, Problem};
 use serde_json::Value;
 
 use super::super::at::At;
@@ -108,11 +108,29 @@ pub(super) fn check_pod(spec: &At<'_>, errors: &mut Errors) {
     systems::check_options(&context.get("windowsOptions"), errors);
     check_app_armor(&context.get("appArmorProfile"), errors);
     errors.maybe_one_of(&context.get("supplementalGroupsPolicy"), &["Merge", "Strict"]);
-    let policies: &[&str] = match version::has_feature("SELinuxMount") {
-        true => &["MountOption", "Recursive"],
-        false => &["Recursive"],
-    };
+    let policies = if version::has_feature("SELinuxMount") { &POLICIES } else { &POLICIES[1..] };
     errors.maybe_one_of(&context.get("seLinuxChangePolicy"), policies);
+}
+
+/// How volumes may be labelled for SELinux.
+const POLICIES: [&str; 2] = ["MountOption", "Recursive"];
+
+/// A replacement of what had one of these policies may have any (`useOnlyRecursiveSELinuxChangePolicy` in `pkg/api/pod/util.go`).
+/// `pod_spec`: where the spec of the pod stands in the object.
+pub(in super::super) fn tolerate(errors: &mut Vec<FieldError>, old: &Value, pod_spec: &[&str]) {
+    let place = || pod_spec.iter().chain(&["securityContext", "seLinuxChangePolicy"]);
+    if place().fold(old, |at, key| &at[key]).is_null() {
+        return;
+    }
+    let place = place().copied().collect::<Vec<_>>().join(".");
+    errors.retain_mut(|error| match &error.problem {
+        Problem::NotSupported(policy) if error.field == place => {
+            let known = policy.as_str().is_some_and(|policy| POLICIES.contains(&policy));
+            *error = FieldError::not_supported(&place, policy.clone(), POLICIES);
+            !known
+        }
+        _ => true,
+    });
 }
 
 fn check_ids(context: &At<'_>, errors: &mut Errors) {

@@ -93,7 +93,7 @@ pub(in crate::rules) fn internal(spec: &Value) -> Value {
 /// What was looked at here is reset in `rest`.
 fn check_placement(spec: &At<'_>, before: &At<'_>, rest: &mut Value, errors: &mut Errors) {
     let (now, then) = (spec.get("nodeSelector"), before.get("nodeSelector"));
-    if !now.same(&then) {
+    if !now.same_or_empty(&then) {
         let kept = then.entries().all(|(key, old)| now.value.get(key) == Some(old.value));
         if !kept {
             errors

@@ -3,7 +3,7 @@
 use kubewright_spec::Version;
 use serde_json::{Value, json};
 
-use super::samples::{JOB, SERVICE, STATEFUL_SET, of};
+use super::samples::{DEPLOYMENT, JOB, SERVICE, STATEFUL_SET, of};
 use super::{Kind, is_namespaced, messages, with};
 
 const AUTOSCALER: Kind = ("autoscaling", "v2", "horizontalpodautoscalers");
@@ -83,6 +83,28 @@ fn volumes_may_be_labelled_by_how_they_are_mounted_from_v1_37_on() {
     let unknown = r#"spec.securityContext.seLinuxChangePolicy: Unsupported value: "MountOption": supported values: "Recursive""#;
     let found = refused(POD, "/spec/securityContext", &json!({"seLinuxChangePolicy": "MountOption"}));
     assert_eq!(found, says([&[unknown], &[unknown], &[]]));
+}
+
+#[test]
+fn what_had_a_policy_of_labels_may_get_any() {
+    let of = |policy: Value| {
+        let context = json!({"seLinuxChangePolicy": policy});
+        made(
+            Version::V1_36,
+            DEPLOYMENT,
+            &with(&of(DEPLOYMENT), "/spec/template/spec/securityContext", context),
+        )
+    };
+    let refused = |new: &str, old: Value| {
+        let rules = of_version(Version::V1_36, DEPLOYMENT).rules;
+        messages(&rules.errors_on_update(&of(new.into()), &of(old), true))
+    };
+    let at = "spec.template.spec.securityContext.seLinuxChangePolicy: Unsupported value";
+    assert_eq!(refused("MountOption", json!("Recursive")), Vec::<String>::new());
+    let both = format!(r#"{at}: "x": supported values: "MountOption", "Recursive""#);
+    assert_eq!(refused("x", json!("Recursive")), [both]);
+    let one = format!(r#"{at}: "x": supported values: "Recursive""#);
+    assert_eq!(refused("x", json!(null)), [one]);
 }
 
 #[test]

@@ -63,6 +63,24 @@ fn a_template_is_looked_at_again_only_when_the_generation_is_raised() {
     );
 }
 
+/// Its strategy calls `GetWarningsForPodTemplate` with both templates the other way round.
+#[test]
+fn a_replication_controller_is_warned_of_the_template_that_it_had() {
+    let kind = ("", "v1", "replicationcontrollers");
+    let of = |seconds: i64| {
+        made(
+            kind,
+            &json!({"spec": {"selector": {"a": "b"}, "template": {"metadata": {"labels": {"a": "b"}},
+            "spec": {"terminationGracePeriodSeconds": seconds, "containers": [{"name": "c", "image": "nginx"}]}}}}),
+        )
+    };
+    let (good, bad) = (of(1), of(-1));
+    assert_eq!(rules(kind).warnings(&bad, None).len(), 1);
+    assert!(rules(kind).warnings(&bad, Some(&good)).is_empty());
+    assert_eq!(rules(kind).warnings(&good, Some(&bad)).len(), 1);
+    assert!(rules(kind).warnings(&bad, Some(&bad)).is_empty());
+}
+
 #[test]
 fn an_address_is_warned_of_when_it_is_not_written_as_it_should_be() {
     let policy = json!({"spec": {"podSelector": {}, "ingress": [{"from": [

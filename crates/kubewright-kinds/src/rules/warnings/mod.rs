@@ -104,6 +104,16 @@ pub(crate) fn of_named_template(subject: &WarningContext<'_>, out: &mut Vec<Stri
     of_template(subject, &["spec", "template"], true, out);
 }
 
+/// The template in the spec of a replication controller. An update is warned of what it replaces, not of what it says: its strategy calls
+/// `GetWarningsForPodTemplate` with the old template as the new one.
+pub(crate) fn of_replication_controller(subject: &WarningContext<'_>, out: &mut Vec<String>) {
+    match &subject.old {
+        None => of_named_template(subject, out),
+        Some(old) if (subject.raised)() => pods::of_template(&old.dig(&["spec", "template"]), out),
+        Some(_) => {}
+    }
+}
+
 pub(crate) fn of_stateful_set(subject: &WarningContext<'_>, out: &mut Vec<String>) {
     of_template(subject, &["spec", "template"], false, out);
     let spec = subject.new.get("spec");
