@@ -481,8 +481,7 @@ impl Kind {
     /// The built-in kind that its objects are stored as, where that is another one.
     #[must_use]
     pub fn stored_in(&self) -> Option<&'static BuiltIn> {
-        self.stored_as()?;
-        Some(self.built_in?.stored())
+        self.stored_as().map(|other| other.kind)
     }
 
     fn stored_as(&self) -> Option<&'static StoredAs> {
@@ -593,7 +592,6 @@ pub struct CustomParts {
 
 #[cfg(test)]
 mod tests {
-
     use serde_json::json;
 
     use crate::Kinds;

@@ -82,10 +82,11 @@ impl FieldError {
 
     /// Text that is longer than `limit` bytes.
     pub fn too_long(field: impl Into<String>, limit: usize) -> Self {
+        let bytes = if limit == 1 { "byte" } else { "bytes" };
         Self {
             field: field.into(),
             problem: Problem::TooLong,
-            detail: format!("may not be more than {limit} bytes"),
+            detail: format!("may not be more than {limit} {bytes}"),
         }
     }
 
@@ -223,6 +224,12 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_byte_is_not_told_of_as_several() {
+        assert_eq!(FieldError::too_long("a", 1).to_string(), "a: Too long: may not be more than 1 byte");
+        assert_eq!(FieldError::too_long("a", 2).to_string(), "a: Too long: may not be more than 2 bytes");
+    }
 
     #[test]
     fn numbers_are_written_as_go_writes_them() {

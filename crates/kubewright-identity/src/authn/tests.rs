@@ -211,6 +211,9 @@ async fn token_requests_that_break_the_rules_are_told_why() {
         refusal(pod("a/b", "")),
         (400, "Name parameter invalid: \"a/b\": may not contain '/'".to_owned())
     );
+    let mut odd = pod("gone", "");
+    odd["boundObjectRef"]["apiVersion"] = json!("a/b/c");
+    assert_eq!(refusal(odd), (404, "pods \"gone\" not found".to_owned()), "it is of no group");
     assert_eq!(
         refusal(json!({"boundObjectRef": {"kind": "Deployment", "apiVersion": "apps/v1", "name": "d"}})),
         (400, "cannot bind token to object of type apps/v1, Kind=Deployment".to_owned())

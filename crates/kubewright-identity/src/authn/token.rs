@@ -219,16 +219,19 @@ fn bind(account: &Object, reference: Option<&BoundObject>, lookup: Lookup<'_>) -
         warnafter: None,
     };
     let Some(asked) = reference else { return Ok(bound) };
-    let is_known =
-        matches!(asked.kind.as_str(), "Pod" | "Secret" | "Node") && !asked.api_version.contains('/');
-    if is_known {
+    let (group, version) = match asked.api_version.split_once('/') {
+        None => ("", asked.api_version.as_str()),
+        Some((group, version)) if !version.contains('/') => (group, version),
+        // What does not parse is of no group and no version (`schema.FromAPIVersionAndKind`).
+        Some(_) => ("", ""),
+    };
+    if group.is_empty() && matches!(asked.kind.as_str(), "Pod" | "Secret" | "Node") {
         object::check_key(&asked.name)?;
     }
     let find = |collection: &str, resource: &str, key: &str| {
         read::<Object>(lookup, collection, key)
             .ok_or_else(|| ApiError::not_found_in("", resource, &asked.name))
     };
-    let (group, version) = asked.api_version.split_once('/').unwrap_or(("", &asked.api_version));
     let found = match (group, asked.kind.as_str()) {
         ("", "Pod") => find("/pods", "pods", &format!("{namespace}/{}", asked.name))?,
         ("", "Secret") => find("/secrets", "secrets", &format!("{namespace}/{}", asked.name))?,

@@ -54,8 +54,14 @@ fn default(hook: &mut Value) {
     matching::default(hook);
     matching::default_rules(hook, "rules");
     fill::absent(hook, "timeoutSeconds", 10);
-    if let Some(service) = fill::reach(hook, &["clientConfig", "service"]) {
-        fill::absent(service, "port", 443);
+    if let Some(client) = fill::present(hook, "clientConfig") {
+        // kube-apiserver keeps certificates without contents, and so they are the same when they are sent again. Nobody reads them.
+        if client["caBundle"] == "" {
+            fill::remove(client, "caBundle");
+        }
+        if let Some(service) = fill::present(client, "service") {
+            fill::absent(service, "port", 443);
+        }
     }
 }
 

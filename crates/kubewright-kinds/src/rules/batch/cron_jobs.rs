@@ -56,7 +56,7 @@ fn check(spec: &At<'_>, old: Option<&At<'_>>, errors: &mut Errors) {
         check_schedule(&schedule, &zone, old, errors);
     }
     errors.non_negative(&spec.get("startingDeadlineSeconds"));
-    if old.is_none_or(|old| old.get("timeZone").text() != zone.text()) {
+    if old.is_none_or(|old| old.get("timeZone").value != zone.value) {
         check_zone(&zone, errors);
     }
     errors.need_one_of(&spec.get("concurrencyPolicy"), &["Allow", "Forbid", "Replace"]);

@@ -212,12 +212,14 @@ fn check_managed_by(manager: &At<'_>, errors: &mut Errors) {
 fn check_completion_mode(spec: &At<'_>, errors: &mut Errors) {
     let mode = spec.get("completionMode");
     errors.maybe_one_of(&mode, &["NonIndexed", "Indexed"]);
-    if mode.text() != "Indexed" {
+    if !mode.is_set() || mode.text() == "NonIndexed" {
         for at in ["backoffLimitPerIndex", "maxFailedIndexes"].map(|field| spec.get(field)) {
-            if at.is_set() && matches!(mode.text(), "" | "NonIndexed") {
+            if at.is_set() {
                 errors.invalid(&at, "requires indexed completion mode");
             }
         }
+    }
+    if mode.text() != "Indexed" {
         return;
     }
     let (completions, parallelism, failed) =

@@ -264,6 +264,8 @@ fn webhooks_are_checked() {
     let made_hooks = made(hooks, &of(hooks));
     assert_eq!(made_hooks["webhooks"][0]["timeoutSeconds"], 10);
     assert_eq!(made_hooks["webhooks"][0]["clientConfig"]["service"]["port"], 443);
+    let without_certificates = with(&of(hooks), "/webhooks/0/clientConfig/caBundle", json!(""));
+    assert_eq!(made(hooks, &without_certificates), made_hooks, "and so it is the same when it is sent again");
     each_is_refused(
         hooks,
         &of(hooks),

@@ -316,6 +316,23 @@ fn a_running_job_stays_as_it_is_and_a_waiting_one_may_be_moved() {
 }
 
 #[test]
+fn a_completion_mode_that_is_none_is_told_of_alone() {
+    let indexed = with(&of(JOB), "/spec/backoffLimitPerIndex", json!(1));
+    let refused = |mode: Value| refused(JOB, &with(&indexed, "/spec/completionMode", mode));
+    let unknown =
+        "spec.completionMode: Unsupported value: \"\": supported values: \"NonIndexed\", \"Indexed\"";
+    assert_eq!(refused(json!("")), [unknown]);
+    let needs = "spec.backoffLimitPerIndex: Invalid value: 1: requires indexed completion mode";
+    assert_eq!(refused(json!("NonIndexed")), [needs]);
+}
+
+#[test]
+fn a_time_zone_without_a_name_is_refused_also_where_there_was_none() {
+    let why = "spec.timeZone: Invalid value: \"\": timeZone must be nil or non-empty string";
+    each_change_is_refused(CRON_JOB, &of(CRON_JOB), &[("/spec/timeZone", json!(""), &[why])]);
+}
+
+#[test]
 fn cron_jobs_are_checked() {
     let long = "x".repeat(53);
     each_is_refused(
