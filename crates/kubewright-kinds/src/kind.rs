@@ -76,6 +76,8 @@ pub struct Custom {
     pub definition: String,
     /// All versions of the definition.
     pub versions: Arc<Versions>,
+    /// The kinds of versions that the definition has and does not serve. Of these themselves: none.
+    pub unserved: Arc<[Kind]>,
     /// The warning that goes with every answer, when the version is deprecated.
     pub deprecation: Option<String>,
     /// JSON paths of the fields that field selectors may name (without the leading dot, such as `spec.color`).

@@ -1,20 +1,18 @@
 //! CustomResourceDefinitions: served at once, checked by their schema, removed with their objects.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use bytes::Bytes;
-use futures::FutureExt;
-use futures::future::BoxFuture;
-use http::{Method, Request, Response};
+use http::Method;
 use kubewright_engine::tags;
-use kubewright_identity::webhook::Local;
 use kubewright_kinds::encode;
 use kubewright_spec::Version;
 use kubewright_store::{Change, Disk, DiskOptions, Expect, Memory, Store};
 use serde_json::{Value, json};
 
 use crate::support::Api;
+
+mod conversions;
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const BOXES: &str = "/apis/example.com/v1/namespaces/default/boxes";
@@ -363,125 +361,6 @@ async fn a_definition_that_a_server_has_left_half_done_is_established_by_the_nex
 
     let api = Api::start_on(store).await;
     api.post(BOXES, a_box("one", 1)).await.expect(201);
-}
-
-/// Converts boxes: v1 has `spec.size`, v2 has `spec.length`. Counts how often it is asked, and for how many.
-#[derive(Default)]
-struct Converter {
-    asked: Mutex<Vec<usize>>,
-}
-
-impl Local for Converter {
-    fn call(&self, request: &Request<Bytes>) -> Option<BoxFuture<'static, Response<Bytes>>> {
-        let mut review: Value = serde_json::from_slice(request.body()).expect("a review");
-        let wanted = review["request"]["desiredAPIVersion"].take();
-        let mut objects = review["request"]["objects"].take();
-        let objects = objects.as_array_mut().expect("objects");
-        self.asked.lock().expect("no panic").push(objects.len());
-        for object in objects.iter_mut() {
-            let (from, to) = if wanted == "example.com/v2" { ("size", "length") } else { ("length", "size") };
-            let spec = object["spec"].as_object_mut().expect("a spec");
-            let size = spec.remove(from).unwrap_or_default();
-            spec.insert(to.to_owned(), size);
-            object["apiVersion"] = wanted.clone();
-            object["metadata"]["annotations"] = json!({"converted": "yes"});
-            object["metadata"]["finalizers"] = json!(["not/taken"]);
-        }
-        let result = if objects.iter().any(|object| object["metadata"]["name"] == "broken") {
-            json!({"status": "Failed", "message": "it is broken"})
-        } else {
-            json!({"status": "Success"})
-        };
-        review["response"] =
-            json!({"uid": review["request"]["uid"], "result": result, "convertedObjects": objects});
-        Some(async move { Response::new(review.to_string().into()) }.boxed())
-    }
-}
-
-/// A server with boxes in two versions, between which the converter is asked.
-async fn two_versions() -> (Api, Arc<Converter>) {
-    let api = Api::start().await;
-    let converter = Arc::new(Converter::default());
-    api.server.engine().webhooks().attach(Arc::clone(&converter) as Arc<dyn Local>);
-    let version = |name: &str, field: &str, storage: bool| {
-        let spec = json!({"type": "object", "properties": {field: {"type": "integer"}}});
-        let schema = json!({"type": "object", "properties": {"spec": spec}});
-        json!({"name": name, "served": true, "storage": storage, "schema": {"openAPIV3Schema": schema}})
-    };
-    let mut definition = definition();
-    definition["spec"]["versions"] = json!([version("v1", "size", true), version("v2", "length", false)]);
-    definition["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {
-        "clientConfig": {"url": "https://convert.test/"}, "conversionReviewVersions": ["v1"]}});
-    api.post(DEFINITIONS, definition).await.expect(201);
-    (api, converter)
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_webhook_converts_between_versions_on_every_way() {
-    let (api, converter) = two_versions().await;
-    let newer = BOXES.replace("/v1/", "/v2/");
-    api.post(BOXES, a_box("a", 1)).await.expect(201);
-    assert!(
-        converter.asked.lock().unwrap().is_empty(),
-        "what is stored as it is written needs no conversion"
-    );
-    let made = json!({"apiVersion": "example.com/v2", "kind": "Box", "metadata": {"name": "b"}, "spec": {"length": 2}});
-    let made = api.post(&newer, made).await.expect(201);
-    assert_eq!((&made["apiVersion"], &made["spec"]), (&json!("example.com/v2"), &json!({"length": 2})));
-    let stored = api.get(&format!("{BOXES}/b")).await.expect(200);
-    assert_eq!(stored["spec"], json!({"size": 2}));
-    assert_eq!(stored["metadata"]["annotations"], json!({"converted": "yes"}));
-    assert_eq!(
-        stored["metadata"]["finalizers"],
-        Value::Null,
-        "a webhook changes labels and annotations only"
-    );
-    let changed = api.patch(&format!("{newer}/a"), "merge", json!({"spec": {"length": 5}})).await.expect(200);
-    assert_eq!((&changed["spec"], &changed["metadata"]["generation"]), (&json!({"length": 5}), &json!(2)));
-    assert_eq!(api.get(&format!("{BOXES}/a")).await.expect(200)["spec"], json!({"size": 5}));
-    let mut events = api.watch(&format!("{newer}?watch=true")).await;
-    for name in ["a", "b"] {
-        let event = events.next().await.unwrap();
-        assert_eq!(
-            (&event["object"]["metadata"]["name"], &event["object"]["apiVersion"]),
-            (&json!(name), &json!("example.com/v2"))
-        );
-    }
-    api.patch(&format!("{BOXES}/b"), "merge", json!({"spec": {"size": 9}})).await.expect(200);
-    assert_eq!(events.next().await.unwrap()["object"]["spec"], json!({"length": 9}));
-    let gone = api.delete(&format!("{newer}/b")).await.expect(200);
-    assert_eq!(gone["status"], "Success");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_list_is_converted_in_one_call_and_what_is_known_is_not_asked_again() {
-    let (api, converter) = two_versions().await;
-    let newer = BOXES.replace("/v1/", "/v2/");
-    for name in ["a", "b", "c"] {
-        api.post(BOXES, a_box(name, 1)).await.expect(201);
-    }
-    let list = api.get(&newer).await.expect(200);
-    assert!(
-        list["items"].as_array().unwrap().iter().all(|one| one["spec"] == json!({"length": 1})),
-        "{list}"
-    );
-    api.post(BOXES, a_box("d", 1)).await.expect(201);
-    assert_eq!(api.get(&newer).await.expect(200)["items"].as_array().unwrap().len(), 4);
-    assert_eq!(*converter.asked.lock().unwrap(), [3, 1]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_the_webhook_does_not_convert_cannot_be_read_in_that_version() {
-    let (api, _) = two_versions().await;
-    let newer = BOXES.replace("/v1/", "/v2/");
-    api.post(BOXES, a_box("broken", 1)).await.expect(201);
-    let why = "conversion webhook for example.com/v1, Kind=Box failed: it is broken";
-    let refused = api.get(&format!("{newer}/broken")).await.expect(500);
-    assert_eq!((&refused["message"], &refused["reason"]), (&json!(why), &Value::Null));
-    let message = api.get(&newer).await.refused(429, "TooManyRequests");
-    let what = "failed to list <unspecified>";
-    assert_eq!(message, format!("storage is (re)initializing: {what}: {why}"));
-    api.get(&format!("{BOXES}/broken")).await.expect(200);
 }
 
 #[tokio::test(start_paused = true)]

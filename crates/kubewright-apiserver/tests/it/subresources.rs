@@ -180,7 +180,7 @@ async fn a_scale_is_a_scale_of_the_object_in_the_url() {
         json!([{"apiVersion": "v1", "kind": "Pod", "name": "", "uid": "u"}]);
     let message = api.put(&place, owned).await.refused(422, "Invalid");
     assert!(
-        message.ends_with("metadata.ownerReferences.name: Invalid value: \"\": must not be empty"),
+        message.ends_with("metadata.ownerReferences[0].name: Required value: must not be empty"),
         "{message}"
     );
     assert_eq!(api.put(&place, scale("a", 2.into())).await.expect(200)["spec"]["replicas"], 2);

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use kubewright_identity::webhook::Failure;
 use kubewright_kinds::conversion::Webhook;
 use kubewright_kinds::definition::Versions;
-use kubewright_kinds::{Kind, Summary, encode, unreadable};
+use kubewright_kinds::{Kind, Summary, Wanted, encode, unreadable};
 use kubewright_meta::{ApiError, object};
 use kubewright_store::{Entry, Event};
 use serde_json::Value;
@@ -127,6 +127,16 @@ pub(crate) async fn in_version(
         versions.fit(&kind.version, &mut converted);
         converted
     }))
+}
+
+/// An object in another version of `kind`, as its managers see it: nothing is pruned.
+///
+/// # Errors
+/// 500 when its webhook does not convert it.
+pub(crate) async fn between(engine: &Engine, kind: &Kind, wanted: &Wanted) -> Result<Value, ApiError> {
+    let Some((_, webhook)) = converter(kind) else { return Ok(wanted.object.clone()) };
+    let asked = ask(engine, webhook, &wanted.api_version, std::slice::from_ref(&wanted.object)).await?;
+    Ok(asked.into_iter().next().unwrap_or_default())
 }
 
 /// What the answer to a write is that is not done: the object as it would be read after it was stored

@@ -80,7 +80,7 @@ async fn create_of_body(
     }
     definitions::may_come(call.kind, object::name(&draft))?;
     body::default(call.kind, &mut draft);
-    ownership::own(engine, call, part.subresource(), options, None, &mut draft);
+    ownership::own_converting(engine, call, part.subresource(), options, None, &mut draft).await;
     let new = New { object: draft, is_applied: false };
     create_draft(engine, epoch, call, part, new, options, warnings).await
 }
@@ -118,7 +118,8 @@ async fn create_of_config(
     warnings: &mut Vec<String>,
 ) -> Result<Bytes, ApiError> {
     let epoch = begin_creation(engine, call)?;
-    let mut draft = ownership::applied(engine, call, part.subresource(), config, options, None, warnings)?;
+    let mut draft =
+        ownership::applied(engine, call, part.subresource(), config, options, None, warnings).await?;
     let uid = object::uid(&config.value);
     if !uid.is_empty() {
         let why = format!(

@@ -2,15 +2,43 @@
 
 use std::borrow::Cow;
 
-use kubewright_kinds::{Custom, Kind, ServedVersions, encode};
+use kubewright_kinds::{Conversions, Custom, Kind, ServedVersions, encode};
 use kubewright_meta::{ApiError, object};
 use kubewright_schema::Encoding;
 use kubewright_schema::fields::{self, Write};
 use kubewright_schema::patch::Configuration;
 use serde_json::Value;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, convert};
 use crate::request::{Call, FieldValidation, WriteOptions, body, type_of_body};
+
+/// Gives the fields that a write changes to its manager, also of a kind between whose versions a webhook converts. Where that fails nobody
+/// owns anything (`FieldManager.UpdateNoErrors`).
+pub(super) async fn own_converting(
+    engine: &Engine,
+    call: Call<'_>,
+    subresource: &str,
+    options: &WriteOptions,
+    live: Option<&Value>,
+    next: &mut Value,
+) {
+    if !convert::asks_to_view(call.kind) {
+        return own(engine, call, subresource, options, live, next);
+    }
+    let mut sent = next.clone();
+    let owned = converting(engine, call.kind, |conversions| {
+        let mut owned = sent.clone();
+        own_knowing(engine, call, subresource, options, live, &mut owned, conversions);
+        owned
+    });
+    match owned.await {
+        Ok(owned) => *next = owned,
+        Err(_) => {
+            object::set_meta(&mut sent, "managedFields", None);
+            *next = sent;
+        }
+    }
+}
 
 /// Gives the fields that a write changes to its manager. Nobody owns what JSON leaves out.
 pub fn own(
@@ -21,6 +49,18 @@ pub fn own(
     live: Option<&Value>,
     next: &mut Value,
 ) {
+    own_knowing(engine, call, subresource, options, live, next, &Conversions::default());
+}
+
+fn own_knowing(
+    engine: &Engine,
+    call: Call<'_>,
+    subresource: &str,
+    options: &WriteOptions,
+    live: Option<&Value>,
+    next: &mut Value,
+    conversions: &Conversions,
+) {
     if type_of_body::says_other(call.kind, next) && !is_convertible(call.kind, next) {
         // Nobody can say who owns what, and so nobody does (`FieldManager.UpdateNoErrors`).
         return object::set_meta(next, "managedFields", None);
@@ -30,11 +70,11 @@ pub fn own(
         complete(written.to_mut());
     }
     let Cow::Owned(mut written) = written else {
-        return writing(engine, call, subresource, options, |write| write.update(live, next));
+        return writing(engine, call, subresource, options, conversions, |write| write.update(live, next));
     };
     // An empty list of owners is not as good as none: it asks for all to be forgotten.
     object::copy_meta(&mut written, next, "managedFields");
-    writing(engine, call, subresource, options, |write| write.update(live, &mut written));
+    writing(engine, call, subresource, options, conversions, |write| write.update(live, &mut written));
     object::copy_meta(next, &written, "managedFields");
 }
 
@@ -63,7 +103,7 @@ fn as_written<'v>(kind: &Kind, object: &'v Value) -> Cow<'v, Value> {
 ///
 /// # Errors
 /// As [`Write::apply`], and what strict decoding has against the configuration.
-pub(super) fn applied(
+pub(super) async fn applied(
     engine: &Engine,
     call: Call<'_>,
     subresource: &str,
@@ -73,7 +113,12 @@ pub(super) fn applied(
     warnings: &mut Vec<String>,
 ) -> Result<Value, ApiError> {
     let force = options.force;
-    let value = writing(engine, call, subresource, options, |write| write.apply(live, &config.value, force))?;
+    let value = converting(engine, call.kind, |conversions| {
+        writing(engine, call, subresource, options, conversions, |write| {
+            write.apply(live, &config.value, force)
+        })
+    });
+    let value = value.await??;
     strict(config, options.validation, warnings)?;
     let failed = |why: String| unconvertible(call.kind, &config.value, &why);
     if call.kind.custom.is_none()
@@ -87,17 +132,40 @@ pub(super) fn applied(
     body::typed(call.kind, value, warnings).map_err(failed)
 }
 
+/// How many objects a webhook is asked for, for one write.
+const MOST_CONVERSIONS: usize = 100;
+
+/// What a write makes, once all is known that it asks a webhook for.
+///
+/// # Errors
+/// 500 when the webhook does not convert an object.
+async fn converting<T>(
+    engine: &Engine,
+    kind: &Kind,
+    does: impl Fn(&Conversions) -> T,
+) -> Result<T, ApiError> {
+    let conversions = Conversions::default();
+    for _ in 0..MOST_CONVERSIONS {
+        let made = does(&conversions);
+        let Some(wanted) = conversions.take_wanted() else { return Ok(made) };
+        let converted = convert::between(engine, kind, &wanted).await?;
+        conversions.know(wanted, converted);
+    }
+    Err(ApiError::internal("too many objects to convert for one write"))
+}
+
 fn writing<T>(
     engine: &Engine,
     call: Call<'_>,
     subresource: &str,
     options: &WriteOptions,
+    conversions: &Conversions,
     does: impl FnOnce(&Write<'_>) -> T,
 ) -> T {
     let now = object::time(engine.world().clock.now());
     let kinds = engine.kinds();
     does(&Write {
-        versions: &ServedVersions { kinds: &kinds, kind: call.kind },
+        versions: &ServedVersions { kinds: &kinds, kind: call.kind, conversions },
         manager: &options.manager,
         subresource,
         now: now.as_str().unwrap_or_default(),

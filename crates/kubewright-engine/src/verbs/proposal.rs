@@ -71,7 +71,8 @@ impl<'a> Proposal<'a> {
             Step::Apply(_) | Step::View(_) => false,
         };
         if is_owned {
-            ownership::own(engine, call, part.subresource(), options, Some(current), &mut next);
+            ownership::own_converting(engine, call, part.subresource(), options, Some(current), &mut next)
+                .await;
         }
         call.kind.schema().settle(&mut next);
         if self.is_asked_for() && step.view().is_none() {
@@ -102,7 +103,8 @@ impl<'a> Proposal<'a> {
             Step::Change(change) => body::patched(call.kind, change, current, options.validation, warnings)?,
             Step::Apply(config) => {
                 let subresource = part.subresource();
-                ownership::applied(engine, call, subresource, config, options, Some(current), warnings)?
+                ownership::applied(engine, call, subresource, config, options, Some(current), warnings)
+                    .await?
             }
         })
     }

@@ -5,7 +5,9 @@ use std::sync::{Arc, LazyLock};
 use bytes::Bytes;
 use http::StatusCode;
 use kubewright_codec::json::type_name;
-use kubewright_kinds::{BuiltIn, Kind, Kinds, ScalePaths, ServedVersions, Subresource, encode, rules};
+use kubewright_kinds::{
+    BuiltIn, Conversions, Kind, Kinds, ScalePaths, ServedVersions, Subresource, encode, rules,
+};
 use kubewright_meta::rules::metadata::{self, NameRule};
 use kubewright_meta::selector::LabelSelector;
 use kubewright_meta::{ApiError, FieldError, object};
@@ -144,7 +146,11 @@ impl View for ScaleWrite<'_> {
         let live = self.of(current);
         let now = object::time(self.engine.world().clock.now());
         let write = Write {
-            versions: &ServedVersions { kinds: &self.kinds, kind: &SCALE },
+            versions: &ServedVersions {
+                kinds: &self.kinds,
+                kind: &SCALE,
+                conversions: &Conversions::default(),
+            },
             manager: &self.options.manager,
             subresource: "scale",
             now: now.as_str().unwrap_or_default(),

@@ -21,12 +21,15 @@ pub fn kinds(definition: &Value, all: &Arc<Versions>) -> Vec<Kind> {
     if refused {
         return Vec::new();
     }
-    let mut served: Vec<&Value> = versions(definition).filter(|version| flag(version, "served")).collect();
+    let (mut served, unserved): (Vec<&Value>, Vec<&Value>) =
+        versions(definition).partition(|version| flag(version, "served"));
     served.sort_by(|a, b| stability(text(b, "name"), text(a, "name")));
-    served.into_iter().filter_map(|version| kind(definition, version, all)).collect()
+    let none = Arc::default();
+    let unserved = unserved.into_iter().filter_map(|version| kind(definition, version, all, &none)).collect();
+    served.into_iter().filter_map(|version| kind(definition, version, all, &unserved)).collect()
 }
 
-fn kind(definition: &Value, version: &Value, all: &Arc<Versions>) -> Option<Kind> {
+fn kind(definition: &Value, version: &Value, all: &Arc<Versions>, unserved: &Arc<[Kind]>) -> Option<Kind> {
     let spec = &definition["spec"];
     let accepted = &definition["status"]["acceptedNames"];
     let names = if text(accepted, "plural").is_empty() { &spec["names"] } else { accepted };
@@ -47,6 +50,7 @@ fn kind(definition: &Value, version: &Value, all: &Arc<Versions>) -> Option<Kind
         custom: Custom {
             definition: text(&definition["metadata"], "name").to_owned(),
             versions: Arc::clone(all),
+            unserved: Arc::clone(unserved),
             deprecation: deprecation(definition, version),
             terminating: list(&definition["status"], "conditions")
                 .any(|one| text(one, "type") == "Terminating" && text(one, "status") == "True"),

@@ -1,7 +1,10 @@
 //! The versions of a resource, for [`kubewright_schema::fields`].
 
+mod conversions;
 #[cfg(test)]
 mod laws;
+
+pub use self::conversions::{Conversions, Wanted};
 
 use kubewright_schema::Node;
 use kubewright_schema::fields::{Set, Version, Versions};
@@ -9,13 +12,43 @@ use serde_json::Value;
 
 use super::{Custom, Kind, Kinds};
 
-/// The versions of a resource that are served, seen from one of them.
+/// The versions of a resource, seen from one that is served.
 #[derive(Clone, Copy)]
 pub struct ServedVersions<'a> {
     /// All kinds.
     pub kinds: &'a Kinds,
     /// The version that is written.
     pub kind: &'a Kind,
+    /// What a webhook has converted, where one converts.
+    pub conversions: &'a Conversions,
+}
+
+impl ServedVersions<'_> {
+    /// An object of a custom kind in another version: without a webhook it only says another one.
+    fn convert_custom(&self, from: &dyn Version, to: &dyn Version, object: &Value) -> Value {
+        let asks = self.kind.custom.as_ref().is_some_and(|custom| custom.versions.webhook().is_some());
+        if asks {
+            let written: &dyn Version = self.kind;
+            let is_written = |version: &dyn Version| version.version() == written.version();
+            if !is_written(from) && !is_written(to) {
+                // By way of the version that is written (`newCRDVersionConverter`).
+                return self.convert(written, to, &self.convert(from, written, object));
+            }
+            if let Some(known) = self.conversions.of(object, &to.api_version()) {
+                return known;
+            }
+        }
+        let mut object = object.clone();
+        set_type(&mut object, to);
+        object
+    }
+}
+
+fn set_type(object: &mut Value, of: &dyn Version) {
+    if let Value::Object(map) = object {
+        map.insert("kind".into(), of.kind().into());
+        map.insert("apiVersion".into(), of.api_version().into());
+    }
 }
 
 impl Versions for ServedVersions<'_> {
@@ -26,6 +59,11 @@ impl Versions for ServedVersions<'_> {
     fn get(&self, api_version: &str) -> Option<&dyn Version> {
         if api_version == self.kind.api_version() {
             return Some(self.kind);
+        }
+        if let Some(custom) = &self.kind.custom
+            && let Some(unserved) = custom.unserved.iter().find(|kind| kind.api_version() == api_version)
+        {
+            return Some(unserved);
         }
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let kind = self.kinds.get(group, version, &self.kind.plural)?;
@@ -39,18 +77,16 @@ impl Versions for ServedVersions<'_> {
     }
 
     fn convert(&self, from: &dyn Version, to: &dyn Version, object: &Value) -> Value {
-        let mut object = object.clone();
         if from.version() == to.version() && from.group() == to.group() {
-            return object;
+            return object.clone();
         }
-        if !to.is_custom() {
-            from.to_storage(&mut object);
-            to.to_served(&mut object);
+        if to.is_custom() {
+            return self.convert_custom(from, to, object);
         }
-        if let Value::Object(map) = &mut object {
-            map.insert("kind".into(), to.kind().into());
-            map.insert("apiVersion".into(), to.api_version().into());
-        }
+        let mut object = object.clone();
+        from.to_storage(&mut object);
+        to.to_served(&mut object);
+        set_type(&mut object, to);
         object
     }
 }

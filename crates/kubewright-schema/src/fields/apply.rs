@@ -120,7 +120,7 @@ impl Write<'_> {
             let about = about(kind, config);
             return Err(unexplained(format!("failed to create typed patch object ({about}): {why}")));
         }
-        let mut managed = self.reconciled(managed).map_err(unexplained)?;
+        let mut managed = self.reconciled(live, managed).map_err(unexplained)?;
         let merged = merge(shape, live, config)
             .map_err(|why| unexplained(format!("failed to merge config: {why}")))?;
         let mut applied = fields(shape, config);

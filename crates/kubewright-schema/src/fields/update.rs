@@ -2,12 +2,12 @@
 //! (`sigs.k8s.io/structured-merge-diff/v6/merge`, `Updater.Update`, and the managers of
 //! `k8s.io/apimachinery/pkg/util/managedfields/internal` around it).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::check::misfit;
+use super::check::{check, misfit};
 use super::differences::{Differences, NotCompared};
 use super::managed::{Entry, Managed, Manager, Operation, is_reset};
 use super::reconcile::reconcile;
@@ -98,7 +98,7 @@ impl Write<'_> {
     /// # Errors
     /// The objects cannot be compared.
     pub(super) fn updated(&self, live: &Value, new: &Value, managed: Managed) -> Result<Managed, String> {
-        let mut managed = self.reconciled(managed)?;
+        let mut managed = self.reconciled(live, managed)?;
         let mut differences = Differences::new(self.versions, live, new, self.subresource);
         take_from_all(&mut managed, &mut differences, None).map_err(|error| error.why)?;
         let version = self.versions.written().api_version();
@@ -137,15 +137,16 @@ impl Write<'_> {
         self.versions.written().left_alone(self.subresource)
     }
 
-    /// The entries under today's schemas, without those of versions that are not served any more.
+    /// The entries under today's schemas, without those of versions that are not there any more.
     ///
     /// # Errors
-    /// An entry is of a version that the definition of a custom kind no longer has.
-    pub(super) fn reconciled(&self, mut managed: Managed) -> Result<Managed, String> {
+    /// An entry is of a version that the definition of a custom kind no longer has, or that the live object does not fit.
+    pub(super) fn reconciled(&self, live: &Value, mut managed: Managed) -> Result<Managed, String> {
         let mut versions = managed.entries.iter().map(|entry| &entry.manager.api_version);
         if let Some(lost) = versions.find(|version| self.versions.has_lost(version)) {
             return Err(format!("request to convert CR to an invalid group/version: {lost}"));
         }
+        self.check_others(live, &managed)?;
         managed.entries.retain_mut(|entry| {
             let Some(version) = self.versions.get(&entry.manager.api_version) else { return false };
             if let Some(fields) = reconcile(Shape::of(version), &entry.fields) {
@@ -154,6 +155,26 @@ impl Write<'_> {
             true
         });
         Ok(managed)
+    }
+
+    /// Whether a custom object fits the other versions of its managers, each once. (Built-in ones were decoded by their types.)
+    fn check_others(&self, live: &Value, managed: &Managed) -> Result<(), String> {
+        let written = self.versions.written();
+        let own = written.api_version();
+        let others: BTreeSet<&str> = managed
+            .entries
+            .iter()
+            .map(|entry| &*entry.manager.api_version)
+            .filter(|one| *one != own)
+            .collect();
+        for version in
+            others.into_iter().filter_map(|one| self.versions.get(one)).filter(|one| one.is_custom())
+        {
+            if let Some(why) = check(Shape::of(version), &self.versions.convert(written, version, live)) {
+                return Err(why);
+            }
+        }
+        Ok(())
     }
 }
 

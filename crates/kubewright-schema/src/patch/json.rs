@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::document::{Node, depth};
 use super::pointer::{self, Pointer};
-use super::{decode, type_name, undecodable};
+use super::{decode, type_name, undecodable, written};
 
 /// The most operations a patch may have (`maxJSONPatchOperations` of the API server).
 const MAX_OPERATIONS: usize = 10_000;
@@ -98,6 +98,8 @@ enum Operation {
     Test {
         path: Pointer,
         value: Value,
+        /// Whether its texts are written as Go writes them in a document.
+        as_written: bool,
     },
     /// An operation that fails when it is its turn: an unknown `op`, or a part is missing.
     Broken,
@@ -142,7 +144,7 @@ impl JsonPatch {
             other => return Err(wrong_type(&other, "Go value of type []handlers.jsonPatchOp")),
         };
         let count = items.len();
-        let operations = items.into_iter().map(Operation::parse).collect::<Result<_, _>>()?;
+        let mut operations = items.into_iter().map(Operation::parse).collect::<Result<Vec<_>, _>>()?;
         if count > MAX_OPERATIONS {
             return Err(ApiError::new(
                 StatusCode::PAYLOAD_TOO_LARGE,
@@ -151,6 +153,11 @@ impl JsonPatch {
                     "Request entity too large: The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {count}"
                 ),
             ));
+        }
+        for (operation, is_as_written) in operations.iter_mut().zip(written::tests(body)) {
+            if let Operation::Test { as_written, .. } = operation {
+                *as_written = is_as_written;
+            }
         }
         Ok(Self(operations))
     }
@@ -171,6 +178,7 @@ impl JsonPatch {
             depth: depth(document, &mut 0),
             measured: 0,
             copied: 0,
+            has_given: false,
         };
         for operation in &self.0 {
             target.apply(operation)?;
@@ -206,7 +214,7 @@ impl Operation {
             ("add", _) => Self::Add { path, value },
             ("remove", _) => Self::Remove { path },
             ("replace", _) => Self::Replace { path, value },
-            ("test", _) => Self::Test { path, value },
+            ("test", _) => Self::Test { path, value, as_written: true },
             ("move", Some(from)) => Self::Move { from, path },
             ("copy", Some(from)) => Self::Copy { from, path },
             _ => Self::Broken,
@@ -227,10 +235,13 @@ struct Target {
     measured: usize,
     /// How many bytes were copied so far.
     copied: usize,
+    /// Whether something of the patch is in it, which is there as it was sent.
+    has_given: bool,
 }
 
 impl Target {
     fn apply(&mut self, operation: &Operation) -> Result<(), Failure> {
+        self.has_given |= matches!(operation, Operation::Add { .. } | Operation::Replace { .. });
         match operation {
             Operation::Add { path, value } => self.add(path, value.clone().into(), depth(value, &mut 0)),
             Operation::Remove { path } => path.place_in(&mut self.document)?.remove().map(drop),
@@ -253,7 +264,9 @@ impl Target {
                 }
                 self.add(path, value.into(), self.depth.saturating_sub(from.len()))
             }
-            Operation::Test { path, value } => {
+            // Bytes are compared there: those of the patch, and those that Go has made of the object.
+            Operation::Test { as_written: false, .. } if !self.has_given => Err(Failure::Test),
+            Operation::Test { path, value, .. } => {
                 let holds = match path {
                     Pointer::Root => self.document.is(value),
                     _ => {
@@ -309,6 +322,21 @@ mod tests {
     fn refused(patch: &str) -> (u16, String) {
         let error = JsonPatch::parse(patch.as_bytes()).expect_err("must be refused");
         (error.code.as_u16(), error.message)
+    }
+
+    /// As kube-apiserver v1.36.3 answers.
+    #[test]
+    fn a_test_compares_texts_as_go_writes_them_and_what_the_patch_gave_as_it_was_sent() {
+        let document = json!({"a": "x>y"});
+        let applied =
+            |body: &str| JsonPatch::parse(body.as_bytes()).expect("a patch").apply(&document).map(drop);
+        let raw = r#"{"op":"test","path":"/a","value":"x>y"}"#;
+        assert_eq!(applied(&format!("[{raw}]")), Err(Failure::Test));
+        assert_eq!(applied(r#"[{"op":"test","path":"/a","value":"x\u003ey"}]"#), Ok(()));
+        let copied = r#"{"op":"copy","from":"/a","path":"/b"}"#;
+        assert_eq!(applied(&format!("[{copied},{raw}]")), Err(Failure::Test));
+        let given = r#"{"op":"add","path":"/a","value":"x>y"}"#;
+        assert_eq!(applied(&format!("[{given},{raw}]")), Ok(()));
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod lists;
 pub mod merge;
 mod pointer;
 pub mod strategic;
+mod written;
 
 use std::sync::Arc;
 
