@@ -478,3 +478,18 @@ async fn managed_fields_are_seen_in_what_is_applied_only_where_all_of_them_are_e
     let applied = apply(json!([null])).await.expect(201);
     assert_eq!(applied["metadata"]["managedFields"][0]["manager"], "me");
 }
+
+/// Go leaves out a name that is empty, and an item of a map list without its key does not fit the schema (`UpdateNoErrors`).
+#[tokio::test(start_paused = true)]
+async fn an_item_that_was_applied_with_an_empty_key_takes_all_owners_with_the_next_write() {
+    let api = Api::start().await;
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"}, "secrets": [{"name": ""}]});
+    let path = "/api/v1/namespaces/default/serviceaccounts/a";
+    let yaml = [("content-type", "application/apply-patch+yaml")];
+    let apply = format!("{path}?fieldManager=m");
+    let made = api.send(Method::PATCH, &apply, &yaml, account.to_string()).await.expect(201);
+    assert!(made["metadata"]["managedFields"].is_array());
+    let change = json!({"automountServiceAccountToken": false});
+    let changed = api.patch(path, "merge", change).await.expect(200);
+    assert_eq!(changed["metadata"].get("managedFields"), None);
+}

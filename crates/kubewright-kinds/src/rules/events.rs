@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::at::At;
 use super::errors::Errors;
-use super::{Finalizers, NameRule, Rules, convert, fill, text};
+use super::{Finalizers, NameRule, Rules, convert, fill, printed, text};
 
 /// What may not change, in the order in which it is looked at: the reason twice.
 const FIXED: [&str; 14] = [
@@ -160,6 +160,9 @@ fn check_change(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
             match *field {
                 "reason" | "message" | "type" | "action" | "reportingComponent" | "reportingInstance" => {
                     errors.invalid_text(&now, "field is immutable");
+                }
+                "firstTimestamp" | "lastTimestamp" => {
+                    errors.invalid_as(&now, printed::time(&now), "field is immutable");
                 }
                 _ => errors.invalid(&now, "field is immutable"),
             }

@@ -5,6 +5,8 @@ use std::fmt::Write;
 use kubewright_spec::{Version, fields_of};
 use serde_json::Value;
 
+use super::at::At;
+
 /// A value of a type (`resource/v1.DeviceRequest`) as Go writes it as JSON: fields in their order, what is empty by their tags. One of
 /// no type of the API, such as a text, stays as it is.
 pub(super) fn of_type(version: Version, name: &str, value: &Value) -> String {
@@ -183,4 +185,9 @@ fn print_fields(out: &mut String, value: &Value, fields: &[(&str, &str, Shape)])
         print(out, value.get(key).unwrap_or(&Value::Null), shape);
     }
     out.push('}');
+}
+
+/// A time as it is written: rules see the parts of a second that it was sent with.
+pub(super) fn time(time: &At<'_>) -> Value {
+    kubewright_schema::time(time.text()).map_or(Value::Null, Value::from)
 }

@@ -122,7 +122,7 @@ proptest! {
     fn applying_the_same_again_changes_nothing(live in pod(), config in pod()) {
         let kinds = Kinds::built_in();
         let kind = kinds.get("", "v1", "pods").expect("a built-in kind");
-        let versions = ServedVersions { kinds: &kinds, kind, conversions: &Conversions::default() };
+        let versions = ServedVersions { kinds: &kinds, kind, conversions: &crate::Conversions::default() };
         let write = |now| Write {
             versions: &versions, manager: "applier", subresource: "", now,
         };

@@ -120,6 +120,14 @@ impl Write<'_> {
             let about = about(kind, config);
             return Err(unexplained(format!("failed to create typed patch object ({about}): {why}")));
         }
+        if self.may_misfit(&managed)
+            && let Some(why) = misfit(shape, live)
+        {
+            return Err(unexplained(format!(
+                "failed to create typed live object ({}): {why}",
+                about(kind, live)
+            )));
+        }
         let mut managed = self.reconciled(live, managed).map_err(unexplained)?;
         let merged = merge(shape, live, config)
             .map_err(|why| unexplained(format!("failed to merge config: {why}")))?;

@@ -182,6 +182,16 @@ impl Set {
         false
     }
 
+    /// Whether it goes by an item whose keys are all empty texts: JSON leaves these out, so that such an item has no key.
+    #[must_use]
+    pub(super) fn has_empty_key(&self) -> bool {
+        let is_empty = |element: &Element| match element {
+            Element::Key(fields) => fields.iter().all(|(_, value)| value == ""),
+            _ => false,
+        };
+        self.steps.iter().any(|step| is_empty(&step.element) || step.below.has_empty_key())
+    }
+
     /// The paths that are not the beginning of another.
     #[must_use]
     pub fn leaves(&self) -> Self {

@@ -61,10 +61,9 @@ impl Write<'_> {
         let given = take_managed(next);
         let old = live.and_then(|live| live.get("metadata")?.get("managedFields"));
         let Ok(managed) = self.start(old, given.as_ref()) else { return };
-        // Built-in kinds were decoded by their types.
         let written = self.versions.written();
         let misfits = |object: &Value| misfit(Shape::of(written), object).is_some();
-        if written.is_custom() && (misfits(next) || live.is_some_and(misfits)) {
+        if self.may_misfit(&managed) && (misfits(next) || live.is_some_and(misfits)) {
             return;
         }
         // An object whose entries were cleared stays without them until somebody applies.
@@ -75,6 +74,13 @@ impl Write<'_> {
         if let Ok(managed) = self.updated(live, next, managed) {
             put_managed(next, managed);
         }
+    }
+
+    /// Whether objects may not fit the schema: those of built-in kinds, which were decoded by their types, only where an item has lost its
+    /// key.
+    pub(super) fn may_misfit(&self, managed: &Managed) -> bool {
+        let is_suspect = |entry: &Entry| entry.fields.has_empty_key();
+        self.versions.written().is_custom() || managed.entries.iter().any(is_suspect)
     }
 
     /// The entries that a write starts from: the client's, where they make sense; else those of the object. A

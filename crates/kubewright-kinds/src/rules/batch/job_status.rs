@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::super::at::At;
 use super::super::errors::{Errors, IMMUTABLE};
+use super::super::printed;
 
 /// Checks the status that is written against the one that was there.
 pub(super) fn validate(new: &Value, old: &Value) -> Vec<FieldError> {
@@ -109,11 +110,6 @@ fn check_numbers(job: &Job<'_>, errors: &mut Errors) {
     }
 }
 
-/// A time as it is written: rules see the parts of a second that it was sent with.
-fn written(time: &At<'_>) -> Value {
-    kubewright_schema::time(time.text()).map_or(Value::Null, Value::from)
-}
-
 /// A job ends well or badly, not both; first it is decided, then its pods end, then it has ended.
 fn check_end(change: &Change<'_>, errors: &mut Errors) {
     let (job, completed) = (&change.new, change.new.status.get("completionTime"));
@@ -128,7 +124,7 @@ fn check_end(change: &Change<'_>, errors: &mut Errors) {
     }
     if time_changes && completed.is_set() && !job.is("Complete") {
         let detail = "cannot set completionTime when there is no Complete=True condition";
-        errors.invalid_as(&completed, written(&completed), detail);
+        errors.invalid_as(&completed, printed::time(&completed), detail);
     }
     if time_changes && !completed.is_set() && job.is("Complete") {
         errors.required(&completed, "completionTime is required for Complete jobs");
@@ -137,7 +133,7 @@ fn check_end(change: &Change<'_>, errors: &mut Errors) {
         let start = job.status.get("startTime");
         let time = |at: &At<'_>| at.text().parse::<Timestamp>().ok();
         if time(&start).zip(time(&completed)).is_some_and(|(start, completed)| completed < start) {
-            errors.invalid_as(&completed, written(&completed), "must be equal to or after `startTime`");
+            errors.invalid_as(&completed, printed::time(&completed), "must be equal to or after `startTime`");
         }
     }
     let failed_changes = change.of_condition("Failed") || change.of("failedIndexes");
@@ -267,13 +263,13 @@ fn check_steps(change: &Change<'_>, errors: &mut Errors) {
     }
     let (completed, before) = (new.status.get("completionTime"), old.status.get("completionTime"));
     if completed.is_set() && before.is_set() && !completed.same(&before) {
-        errors.invalid_as(&completed, written(&completed), IMMUTABLE);
+        errors.invalid_as(&completed, printed::time(&completed), IMMUTABLE);
     }
     let (start, before) = (new.status.get("startTime"), old.status.get("startTime"));
     let resumes = old.is("Suspended") && new.has("Suspended", "False");
     let suspended = new.spec.get("suspend").is_true();
     if before.is_set() && !start.same(&before) && !resumes && !suspended {
-        errors.invalid_as(&start, written(&start), "field is immutable for unsuspended job once set");
+        errors.invalid_as(&start, printed::time(&start), "field is immutable for unsuspended job once set");
     }
     let (met, was_met) = (new.is("SuccessCriteriaMet"), old.is("SuccessCriteriaMet"));
     if was_met && !met {

@@ -254,6 +254,11 @@ fn events_belong_to_the_namespace_of_what_they_are_about() {
         &of(new),
         &[("/note", json!("other"), &["message: Invalid value: \"other\": field is immutable"])],
     );
+    let said = change_refused(new, &of(new), |event| {
+        event["deprecatedLastTimestamp"] = json!("2026-01-01T00:00:00.123456Z");
+    });
+    let time = "lastTimestamp: Invalid value: \"2026-01-01T00:00:00Z\": field is immutable";
+    assert_eq!(said, [time], "parts of a second are not written");
     let said = change_refused(new, &of(new), |event| event["related"] = json!({}));
     assert!(said.len() == 1 && said[0].starts_with("related: Invalid value: "), "{said:?}");
 }
