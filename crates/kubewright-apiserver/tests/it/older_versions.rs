@@ -92,3 +92,13 @@ async fn a_policy_that_changes_an_object_in_another_version_fails() {
         "policy 'p' with binding 'p' denied request: converting (v1.HorizontalPodAutoscaler) to (v2.HorizontalPodAutoscaler): unknown conversion"
     );
 }
+
+/// What `v1` has no field for stands in annotations there, which are not stored.
+#[tokio::test(start_paused = true)]
+async fn taking_away_annotations_of_the_older_version_is_no_write() {
+    let api = Api::start().await;
+    let before = with_status(&api, &[]).await;
+    let only_a_name = json!({"metadata": {"$retainKeys": ["name"]}});
+    let after = api.patch(&format!("{V1}/a"), "strategic-merge", only_a_name).await.expect(200);
+    assert_eq!(after["metadata"]["resourceVersion"], before["metadata"]["resourceVersion"]);
+}

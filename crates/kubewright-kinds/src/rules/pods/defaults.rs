@@ -60,6 +60,7 @@ fn one_address(status: &mut Value) {
     let first = At::root(status).get("podIPs").items().next().map(|item| item.get("ip").text().to_owned());
     match first {
         None if address.is_empty() => {}
+        Some(first) if first.is_empty() && address.is_empty() => fill::remove(status, "podIP"),
         Some(first) if address.is_empty() => fill::set(status, "podIP", first),
         Some(first) if first == address => {}
         _ => fill::set(status, "podIPs", json!([{"ip": address}])),

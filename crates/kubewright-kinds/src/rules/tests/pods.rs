@@ -555,6 +555,7 @@ fn the_address_of_a_pod_and_the_first_of_its_addresses_are_one() {
             json!({"podIP": "192.0.2.2", "podIPs": [{"ip": "192.0.2.1"}, {"ip": "2001:db8::1"}]}),
             json!({"podIP": "192.0.2.2", "podIPs": [{"ip": "192.0.2.2"}]}),
         ),
+        (json!({"podIPs": [{"ip": ""}]}), json!({"podIPs": [{"ip": ""}]})),
         (json!({}), json!({})),
     ] {
         let mut pod = json!({"status": written});
