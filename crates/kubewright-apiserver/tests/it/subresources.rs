@@ -269,6 +269,8 @@ async fn a_certificate_without_contents_is_a_write_and_so_is_that_it_goes() {
     let first = patch("").await;
     assert_ne!(first, made["metadata"]["resourceVersion"]);
     assert_eq!(patch("").await, first);
+    let same = api.patch(&format!("{REQUESTS}/a"), "merge", json!({})).await.expect(200);
+    assert_eq!(same["metadata"]["resourceVersion"], first, "a write to the request leaves its status alone");
     let other = api.patch(&format!("{REQUESTS}/a/status"), "merge", json!({})).await.expect(200);
     assert_ne!(other["metadata"]["resourceVersion"], first);
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::StatusCode;
-use kubewright_kinds::{Kind, Summary, encode, unreadable};
+use kubewright_kinds::{Kind, Role, Summary, encode, unreadable};
 use kubewright_meta::{ApiError, object};
 use kubewright_schema::patch::{Change, Configuration};
 use kubewright_store::{self as store, Entry, Expect};
@@ -153,6 +153,9 @@ async fn keep(
     call.kind.schema().leave_out(&mut next, call.kind.encoding());
     let lacks_defaults = complete_as_read(call.kind, &mut next);
     leaves_unread |= custom::prune(call.kind, &mut next) || lacks_defaults;
+    // The status stays as it is stored, with a certificate that has no contents.
+    let keeps_certificate = part != Part::Status && call.kind.behaviour.role == Role::SigningRequest;
+    leaves_unread |= keeps_certificate && encode::is_outdated(call.kind, stored);
     let same = next == *current;
     let kinds = engine.kinds();
     // What is said in an older version is more once it is stored, though it reads the same. That of an event is not.
