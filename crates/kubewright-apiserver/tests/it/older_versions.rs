@@ -102,3 +102,17 @@ async fn taking_away_annotations_of_the_older_version_is_no_write() {
     let after = api.patch(&format!("{V1}/a"), "strategic-merge", only_a_name).await.expect(200);
     assert_eq!(after["metadata"]["resourceVersion"], before["metadata"]["resourceVersion"]);
 }
+
+/// A configuration that changes nothing leaves the live object as it is (`FieldManager.Apply`), without a round through its version.
+#[tokio::test(start_paused = true)]
+async fn applying_what_is_there_in_the_older_version_is_no_write() {
+    let api = Api::start().await;
+    let before = with_status(&api, &[]).await;
+    let mut config = scaler();
+    config["apiVersion"] = json!("autoscaling/v1");
+    config["kind"] = json!("HorizontalPodAutoscaler");
+    let yaml = [("content-type", "application/apply-patch+yaml")];
+    let path = format!("{V1}/a/status?fieldManager=m");
+    let after = api.send(Method::PATCH, &path, &yaml, config.to_string()).await.expect(200);
+    assert_eq!(after["metadata"]["resourceVersion"], before["metadata"]["resourceVersion"]);
+}

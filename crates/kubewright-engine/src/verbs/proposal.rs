@@ -36,6 +36,8 @@ pub(super) struct Judged<'e> {
     pub(super) leaves_unread: bool,
     /// Whether it replaces the version that it names: nobody may have been faster.
     pub(super) names_version: bool,
+    /// Whether a configuration was applied: one that changes nothing is no write, whatever a round through its version adds.
+    pub(super) is_applied: bool,
     /// Holds what was allocated for it until it is stored.
     _allocation: Option<MutexGuard<'e, ()>>,
 }
@@ -154,7 +156,8 @@ impl<'a> Proposal<'a> {
             admission::validate(&review, shown.as_ref().unwrap_or(&next), warnings).await?;
         }
         let leaves_unread = has_bytes && kind.encoding() == Encoding::Protobuf;
-        Ok(Judged { object: next, leaves_unread, names_version, _allocation: allocation })
+        let is_applied = matches!(step, Step::Apply(_));
+        Ok(Judged { object: next, leaves_unread, names_version, is_applied, _allocation: allocation })
     }
 
     /// What is wrong with a prepared object.

@@ -136,7 +136,7 @@ async fn keep(
     epoch: Epoch,
     call: Call<'_>,
     Found { part, stored, entry, current }: Found<'_>,
-    Judged { object: mut next, mut leaves_unread, names_version, .. }: Judged<'_>,
+    Judged { object: mut next, mut leaves_unread, names_version, is_applied, .. }: Judged<'_>,
     options: &WriteOptions,
 ) -> Result<Option<Bytes>, ApiError> {
     if !options.dry_run {
@@ -159,7 +159,8 @@ async fn keep(
     let same = next == *current;
     let kinds = engine.kinds();
     // What is said in an older version is more once it is stored, though it reads the same. That of an event is not.
-    let older = call.kind.stored_in().filter(|_| call.kind.has_status()).and_then(|kind| kinds.find(kind));
+    let is_more = call.kind.has_status() && !(same && is_applied);
+    let older = call.kind.stored_in().filter(|_| is_more).and_then(|kind| kinds.find(kind));
     if same && !goes && !leaves_unread && older.is_none() && !encode::is_outdated(call.kind, stored) {
         return Ok(Some(convert::answered(call.kind, part, Arc::clone(entry))));
     }
