@@ -170,7 +170,6 @@ async fn keep(
     let before = addresses_of(call.kind, current);
     let now = if goes { BTreeSet::new() } else { addresses_of(call.kind, &next) };
     let draft = if leaves_unread { encode::lacking } else { encode::draft };
-    let has_older = older.is_some();
     let draft = match older {
         Some(kind) => draft(kind, in_stored_kind(call.kind, part, next, &encode::value(kind, stored))),
         None => draft(call.kind, convert::in_storage_version(engine, call.kind, next).await?),
@@ -179,7 +178,7 @@ async fn keep(
     // and keep the defaults of today. What a custom object would be stored as in the same words is not, whatever was sent (1.0 for 1), nor
     // one of an older version (annotations that stand for what is stored).
     // What lacks what is read is compared with that (`Cacher.GuaranteedUpdate` hands over what its cache has).
-    let may_be_none = (same && !lacks_defaults || call.kind.custom.is_some() || has_older) && !goes;
+    let may_be_none = (same && !lacks_defaults || call.kind.custom.is_some() || older.is_some()) && !goes;
     if may_be_none && encode::is_stored_as(&draft, stored) {
         return Ok(Some(convert::answered(call.kind, part, Arc::clone(entry))));
     }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use kubewright_codec::json::in_html;
 use kubewright_spec::{Version, fields_of};
 use serde_json::Value;
 
@@ -10,7 +11,7 @@ use super::at::At;
 /// A value of a type (`resource/v1.DeviceRequest`) as Go writes it as JSON: fields in their order, what is empty by their tags. One of
 /// no type of the API, such as a text, stays as it is.
 pub(super) fn of_type(version: Version, name: &str, value: &Value) -> String {
-    in_html(&plain_of_type(version, name, value))
+    in_html(&plain_of_type(version, name, value)).into_owned()
 }
 
 /// The same, of a value that stands within another which is made fit for HTML as a whole.
@@ -94,11 +95,6 @@ fn separate(out: &mut String, is_first: &mut bool) {
     }
 }
 
-/// Go writes JSON that could stand in HTML.
-pub(super) fn in_html(json: &str) -> String {
-    json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
-}
-
 /// A label selector as Go writes it as JSON.
 pub(super) fn selector(selector: &Value) -> String {
     if selector.is_null() {
@@ -113,7 +109,7 @@ pub(super) fn selector(selector: &Value) -> String {
             format!("\"{key}\":{}", if key == "matchLabels" { value.to_string() } else { expressions(value) })
         })
     });
-    in_html(&format!("{{{}}}", parts.collect::<Vec<_>>().join(",")))
+    in_html(&format!("{{{}}}", parts.collect::<Vec<_>>().join(","))).into_owned()
 }
 
 fn expressions(list: &Value) -> String {
@@ -150,7 +146,7 @@ impl Shape {
     pub(super) fn of(&self, value: &Value) -> String {
         let mut out = String::new();
         print(&mut out, value, self);
-        in_html(&out)
+        in_html(&out).into_owned()
     }
 }
 

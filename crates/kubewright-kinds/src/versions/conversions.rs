@@ -1,7 +1,7 @@
 //! What a webhook has converted between the versions of a custom kind. Who owns what is a pure question, and a webhook has to be called:
 //! what is not known yet is noted, and asked again once it is.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ pub struct Wanted {
 impl Conversions {
     /// The object in that version. One that is not known is noted, when it is the first: what comes of it is of no use.
     pub(super) fn of(&self, object: &Value, api_version: &str) -> Option<Value> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         let is_it = |known: &Wanted| known.api_version == api_version && known.object == *object;
         let known = state.known.iter().find(|(wanted, _)| is_it(wanted)).map(|(_, object)| object.clone());
         if known.is_none() && state.wanted.is_none() {
@@ -39,11 +39,15 @@ impl Conversions {
     /// What was asked for and is not known.
     #[must_use]
     pub fn take_wanted(&self) -> Option<Wanted> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).wanted.take()
+        self.state().wanted.take()
     }
 
     /// Takes down what a webhook has made of an object.
     pub fn know(&self, wanted: Wanted, object: Value) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).known.push((wanted, object));
+        self.state().known.push((wanted, object));
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

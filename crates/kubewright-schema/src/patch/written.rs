@@ -1,10 +1,9 @@
 //! Whether texts are written as Go writes them (`encoding/json`, which escapes `<`, `>` and `&`, too): `test` compares what a patch says byte
 //! by byte with what Go has made of the object (`gopkg.in/evanphx/json-patch.v4`, `lazyNode.equal`).
 
-use std::collections::BTreeMap;
-use std::fmt::Write;
-
+use kubewright_codec::json::in_html;
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// An operation of a patch.
@@ -27,41 +26,35 @@ pub(super) fn tests(body: &[u8]) -> Vec<bool> {
     operations.into_iter().map(|operation| value(operation).unwrap_or(true)).collect()
 }
 
+/// Reads JSON once, however deep it is: each text that is no name of a member must be as Go writes it.
 fn is_as_written(raw: &str) -> bool {
-    match raw.as_bytes().first() {
-        Some(b'"') => serde_json::from_str::<String>(raw).is_ok_and(|text| as_go_writes(&text) == raw),
-        Some(b'[') => {
-            let items: Vec<&RawValue> = serde_json::from_str(raw).unwrap_or_default();
-            items.into_iter().all(|item| is_as_written(item.get()))
+    let mut rest = raw;
+    while let Some((_, from)) = rest.find('"').map(|at| rest.split_at(at)) {
+        let Some(end) = end_of_text(from) else { return true };
+        let (text, after) = from.split_at(end);
+        rest = after;
+        let is_name = after.trim_start().starts_with(':');
+        if !is_name && !serde_json::from_str::<String>(text).is_ok_and(|said| as_go_writes(said) == text) {
+            return false;
         }
-        Some(b'{') => {
-            let members: BTreeMap<String, &RawValue> = serde_json::from_str(raw).unwrap_or_default();
-            members.into_values().all(|member| is_as_written(member.get()))
-        }
-        _ => true,
     }
+    true
+}
+
+/// Where the text ends that JSON begins with, behind its quote.
+fn end_of_text(json: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    let end = json.bytes().skip(1).position(|byte| {
+        let ends = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        ends
+    });
+    end.map(|at| at + 2)
 }
 
 /// A text in quotes.
-fn as_go_writes(text: &str) -> String {
-    let mut written = String::with_capacity(text.len() + 2);
-    written.push('"');
-    for one in text.chars() {
-        match one {
-            '"' | '\\' => written.extend(['\\', one]),
-            '\n' => written.push_str("\\n"),
-            '\r' => written.push_str("\\r"),
-            '\t' => written.push_str("\\t"),
-            '\u{8}' => written.push_str("\\b"),
-            '\u{c}' => written.push_str("\\f"),
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\0'..'\u{20}' => {
-                let _ = write!(written, "\\u{:04x}", u32::from(one));
-            }
-            one => written.push(one),
-        }
-    }
-    written.push('"');
-    written
+fn as_go_writes(text: String) -> String {
+    in_html(&Value::String(text).to_string()).into_owned()
 }
 
 #[cfg(test)]
@@ -80,10 +73,19 @@ mod tests {
             (r#""a\nb\t\"\\\u0001""#, true),
             (r#"{"a": ["x<y"], "b": 1}"#, false),
             (r#"{"x<y": [1, null, true, "\u0026"]}"#, true),
+            (r#"{ "x<y" : "a" , "b" : [ "\\" , "\"<" ] }"#, false),
+            (r#"{"a\"<": "\"", "<": "b"}"#, true),
             ("1.50", true),
         ] {
             assert_eq!(is_as_written(raw), is_so, "{raw}");
         }
+    }
+
+    #[test]
+    fn a_deep_value_is_read_once() {
+        let deep = |text: &str| format!("{}{text}{}", "[".repeat(9_000), "]".repeat(9_000));
+        assert!(is_as_written(&deep(r#""a""#)));
+        assert!(!is_as_written(&deep(r#""<""#)));
     }
 
     #[test]
