@@ -1,6 +1,7 @@
 //! Hashes that become parts of names and labels.
 
 use k8s_openapi::api::core::v1::PodTemplateSpec;
+use kubewright_meta::go::in_html;
 use serde_json::Value;
 
 /// The letters of generated names, in the order that `rand.SafeEncodeString` counts on.
@@ -24,7 +25,7 @@ pub(crate) fn of_template(template: &PodTemplateSpec, collisions: Option<i32>) -
 /// `pkg/controller/history/controller_history.go`).
 pub(crate) fn of_revision(data: &Value, collisions: i32) -> String {
     let mut sum = Fnv::new(Order::MultiplyFirst);
-    sum.write(as_go_writes(data).as_bytes());
+    sum.write(in_html(&data.to_string()).as_bytes());
     sum.write(collisions.to_string().as_bytes());
     safe(sum.0)
 }
@@ -33,27 +34,6 @@ pub(crate) fn of_revision(data: &Value, collisions: i32) -> String {
 fn safe(sum: u32) -> String {
     let decimal = sum.to_string();
     decimal.bytes().map(|digit| char::from(SAFE_LETTERS[usize::from(digit) % SAFE_LETTERS.len()])).collect()
-}
-
-/// JSON with sorted keys in which what HTML knows is escaped, as by `encoding/json`. These characters occur inside
-/// strings only.
-fn as_go_writes(value: &Value) -> String {
-    let json = value.to_string();
-    if !json.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
-        return json;
-    }
-    let mut escaped = String::with_capacity(json.len() + 16);
-    for letter in json.chars() {
-        match letter {
-            '<' => escaped.push_str("\\u003c"),
-            '>' => escaped.push_str("\\u003e"),
-            '&' => escaped.push_str("\\u0026"),
-            '\u{2028}' => escaped.push_str("\\u2028"),
-            '\u{2029}' => escaped.push_str("\\u2029"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
 }
 
 /// What a step of the sum does first: FNV-1a mixes the byte in, FNV-1 multiplies.
@@ -146,7 +126,7 @@ mod tests {
     #[test]
     fn revisions_are_summed_as_go_writes_them() {
         let data = json!({"b": "1 < 2 && 3 > 2", "a": 1});
-        assert_eq!(as_go_writes(&data), r#"{"a":1,"b":"1 \u003c 2 \u0026\u0026 3 \u003e 2"}"#);
+        assert_eq!(in_html(&data.to_string()), r#"{"a":1,"b":"1 \u003c 2 \u0026\u0026 3 \u003e 2"}"#);
         assert_ne!(of_revision(&data, 0), of_revision(&data, 1));
     }
 }

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::go;
+
 /// What is wrong with one field of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldError {
@@ -176,24 +178,8 @@ impl std::fmt::Display for FieldError {
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
-        Value::Number(number) if number.is_f64() => go_float(number.as_f64().unwrap_or_default()),
+        Value::Number(number) if number.is_f64() => go::printed(number.as_f64().unwrap_or_default()),
         other => other.to_string(),
-    }
-}
-
-/// A number as Go's `%v` writes it: with an exponent from a million on.
-pub fn go_float(number: f64) -> String {
-    let plain = number.to_string();
-    if number == 0.0 || (1e-4..1e6).contains(&number.abs()) {
-        return plain;
-    }
-    let scientific = format!("{number:e}");
-    match scientific.split_once('e') {
-        Some((digits, exponent)) => {
-            let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |rest| ('-', rest));
-            format!("{digits}e{sign}{exponent:0>2}")
-        }
-        None => plain,
     }
 }
 
@@ -229,20 +215,6 @@ mod tests {
     fn one_byte_is_not_told_of_as_several() {
         assert_eq!(FieldError::too_long("a", 1).to_string(), "a: Too long: may not be more than 1 byte");
         assert_eq!(FieldError::too_long("a", 2).to_string(), "a: Too long: may not be more than 2 bytes");
-    }
-
-    #[test]
-    fn numbers_are_written_as_go_writes_them() {
-        for (number, text) in [
-            (1000.0, "1000"),
-            (1.5, "1.5"),
-            (1e20, "1e+20"),
-            (1e6, "1e+06"),
-            (-2.5e-7, "-2.5e-07"),
-            (0.0, "0"),
-        ] {
-            assert_eq!(go_float(number), text);
-        }
     }
 
     #[test]

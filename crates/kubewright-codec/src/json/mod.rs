@@ -4,9 +4,7 @@
 mod decoder;
 mod mistake;
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
 use serde_json::Value;
 
@@ -98,24 +96,6 @@ pub fn type_name(value: &Value) -> &'static str {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     }
-}
-
-/// JSON as Go writes it (`encoding/json`): what HTML knows is escaped, and so are two separators of lines. These stand in texts only.
-#[must_use]
-pub fn in_html(json: &str) -> Cow<'_, str> {
-    const SPECIAL: [char; 5] = ['<', '>', '&', '\u{2028}', '\u{2029}'];
-    if !json.contains(SPECIAL) {
-        return json.into();
-    }
-    let mut escaped = String::with_capacity(json.len() + 16);
-    for one in json.chars() {
-        if SPECIAL.contains(&one) {
-            let _ = write!(escaped, "\\u{:04x}", u32::from(one));
-        } else {
-            escaped.push(one);
-        }
-    }
-    escaped.into()
 }
 
 /// Whether a scalar is Go's zero value.

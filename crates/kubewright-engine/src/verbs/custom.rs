@@ -3,7 +3,7 @@
 
 use kubewright_kinds::{Kind, ScalePaths, Subresource};
 use kubewright_meta::FieldError;
-use kubewright_meta::field::go_float;
+use kubewright_meta::go;
 use kubewright_schema::fields::printed;
 use kubewright_schema::{Candidate, Extent};
 use serde_json::Value;
@@ -96,7 +96,7 @@ fn wrong_type(path: &str, found: &Value, expected: &str) -> String {
         Value::Null => ("<nil>".to_owned(), "<nil>"),
         Value::Bool(value) => (value.to_string(), "bool"),
         Value::Number(number) if number.is_i64() => (number.to_string(), "int64"),
-        Value::Number(number) => (go_float(number.as_f64().unwrap_or_default()), "float64"),
+        Value::Number(number) => (go::printed(number.as_f64().unwrap_or_default()), "float64"),
         Value::String(text) => (text.clone(), "string"),
         Value::Array(_) => (printed::plain(found), "[]interface {}"),
         Value::Object(_) => (printed::plain(found), "map[string]interface {}"),

@@ -1,6 +1,7 @@
 //! Parts of a definition as messages quote them: the internal structs of kube-apiserver as Go's `encoding/json` writes
 //! them, every field in the order of its declaration (`pkg/apis/apiextensions/{types,types_jsonschema}.go`).
 
+use kubewright_meta::go::{float, in_html};
 use serde_json::Value;
 
 use super::part;
@@ -226,25 +227,8 @@ fn named(value: &Value, write: &dyn Fn(&Value) -> String) -> String {
     })
 }
 
-/// A number as Go's `encoding/json` writes it: with an exponent where it is very small or very great.
-fn float(number: f64) -> String {
-    if number == 0.0 || (1e-6..1e21).contains(&number.abs()) {
-        return number.to_string();
-    }
-    let scientific = format!("{number:e}");
-    if scientific.contains("e-") { scientific } else { scientific.replace('e', "e+") }
-}
-
-/// JSON as Go writes it: what HTML could take for markup is escaped.
 fn plain(value: &Value) -> String {
-    let mut out = String::new();
-    for one in value.to_string().chars() {
-        match one {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => out.push_str(&format!("\\u{:04x}", u32::from(one))),
-            other => out.push(other),
-        }
-    }
-    out
+    in_html(&value.to_string()).into_owned()
 }
 
 #[cfg(test)]
@@ -252,15 +236,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn numbers_have_an_exponent_where_they_are_very_small_or_very_great() {
-        for (number, text) in
-            [(1e21, "1e+21"), (-1e-7, "-1e-7"), (1e20, "100000000000000000000"), (0.5, "0.5")]
-        {
-            assert_eq!(float(number), text);
-        }
-    }
 
     #[test]
     fn lists_and_maps_without_entries_are_not_null() {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use kubewright_codec::json::in_html;
+use kubewright_meta::go::in_html;
 use kubewright_spec::{Version, fields_of};
 use serde_json::Value;
 

@@ -14,7 +14,7 @@ const CONTEXT: usize = 3;
 pub(super) fn of_type(name: &str, value: &Value) -> String {
     let mut out = String::new();
     print(&mut out, name, Some(value));
-    kubewright_codec::json::in_html(&out).into_owned()
+    kubewright_meta::go::in_html(&out).into_owned()
 }
 
 /// How two values of a type differ, in the format of `diff -u` without its head (`k8s.io/apimachinery/pkg/util/diff`). Empty where

@@ -1,7 +1,7 @@
-//! Whether texts are written as Go writes them (`encoding/json`, which escapes `<`, `>` and `&`, too): `test` compares what a patch says byte
-//! by byte with what Go has made of the object (`gopkg.in/evanphx/json-patch.v4`, `lazyNode.equal`).
+//! Whether texts and numbers are written as Go writes them (`encoding/json`, which escapes `<`, `>` and `&`, too): `test` compares what a patch
+//! says byte by byte with what Go has made of the object (`gopkg.in/evanphx/json-patch.v4`, `lazyNode.equal`).
 
-use kubewright_codec::json::in_html;
+use kubewright_meta::go::{float, in_html};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -13,12 +13,13 @@ struct Operation<'a> {
     value: Option<&'a RawValue>,
 }
 
-/// Of each operation of a patch whether all texts in its value are written so. Of one that is none, or where the members of one stand twice,
-/// it is not said.
+/// Of each operation of a patch whether all texts and numbers in its value are written so. Of one that is none, or where the members of one
+/// stand twice, it is not said.
 pub(super) fn tests(body: &[u8]) -> Vec<bool> {
     // Separators of lines are three bytes that begin so.
     let is_special = |byte: &u8| matches!(byte, b'\\' | b'<' | b'>' | b'&' | 0xe2);
-    if !body.iter().any(is_special) {
+    let is_in_number = |pair: &[u8]| pair[0].is_ascii_digit() && matches!(pair[1], b'.' | b'e' | b'E');
+    if !body.iter().any(is_special) && !body.windows(2).any(is_in_number) {
         return Vec::new();
     }
     let operations: Vec<Option<Operation<'_>>> = serde_json::from_slice(body).unwrap_or_default();
@@ -26,10 +27,13 @@ pub(super) fn tests(body: &[u8]) -> Vec<bool> {
     operations.into_iter().map(|operation| value(operation).unwrap_or(true)).collect()
 }
 
-/// Reads JSON once, however deep it is: each text that is no name of a member must be as Go writes it.
+/// Reads JSON once, however deep it is: each number, and each text that is no name of a member, must be as Go writes it.
 fn is_as_written(raw: &str) -> bool {
     let mut rest = raw;
-    while let Some((_, from)) = rest.find('"').map(|at| rest.split_at(at)) {
+    while let Some((before, from)) = rest.find('"').map(|at| rest.split_at(at)) {
+        if !are_numbers_as_written(before) {
+            return false;
+        }
         let Some(end) = end_of_text(from) else { return true };
         let (text, after) = from.split_at(end);
         rest = after;
@@ -38,7 +42,16 @@ fn is_as_written(raw: &str) -> bool {
             return false;
         }
     }
-    true
+    are_numbers_as_written(rest)
+}
+
+/// Whether all numbers in JSON without texts are as Go writes what it has read of them: without an exponent or a fraction that says nothing.
+fn are_numbers_as_written(json: &str) -> bool {
+    let numbers = json.split(|one: char| !one.is_ascii_alphanumeric() && !"+-.".contains(one));
+    numbers.filter(|number| number.contains(['.', 'e', 'E'])).all(|number| {
+        // Words have one of these letters, too.
+        number.parse().map_or(true, |read| float(read) == number)
+    })
 }
 
 /// Where the text ends that JSON begins with, behind its quote.
@@ -75,7 +88,12 @@ mod tests {
             (r#"{"x<y": [1, null, true, "\u0026"]}"#, true),
             (r#"{ "x<y" : "a" , "b" : [ "\\" , "\"<" ] }"#, false),
             (r#"{"a\"<": "\"", "<": "b"}"#, true),
-            ("1.50", true),
+            ("1.50", false),
+            ("1.5", true),
+            ("[1, -0.25, 1e+21, true, false, null]", true),
+            ("1.0", false),
+            (r#"{"a": "1.0", "b": 1e3}"#, false),
+            (r#"{"a": 1.0, "b": "b"}"#, false),
         ] {
             assert_eq!(is_as_written(raw), is_so, "{raw}");
         }
@@ -93,6 +111,7 @@ mod tests {
         assert_eq!(tests(br#"[{"op":"test","value":"a"}]"#), Vec::<bool>::new());
         let body = br#"[{"op":"test","path":"/a","value":"<"}, null, {"op":"test","path":"/a"}]"#;
         assert_eq!(tests(body), [false, true, true]);
+        assert_eq!(tests(br#"[{"op":"test","path":"/a","value":1.0}]"#), [false]);
         assert_eq!(tests(b"<"), Vec::<bool>::new());
     }
 }
