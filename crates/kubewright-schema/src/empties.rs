@@ -37,7 +37,8 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// Leaves out what is not written. Returns whether bytes without contents are among it: protobuf has these, though they are read as none.
+    /// Leaves out what is not written. Returns whether bytes without contents are among it, which protobuf has, though they are read as none;
+    /// or bytes of a map that are none, which protobuf has not, though they are read as bytes without contents.
     pub(crate) fn leave_out(self, node: &Node, value: &mut Value) -> bool {
         cost::step();
         let node = node.target();
@@ -46,7 +47,7 @@ impl Encoding {
             Value::Object(members) if !members.is_empty() => {
                 if let Additional::Of(values) = &node.additional {
                     for value in members.values_mut() {
-                        has_bytes |= self.leave_out(values, value);
+                        has_bytes |= self.leave_out_entry(values, value);
                     }
                     return has_bytes;
                 }
@@ -81,6 +82,18 @@ impl Encoding {
             _ => {}
         }
         has_bytes
+    }
+
+    /// As [`Self::leave_out`], of a value of a map, where bytes may be none: these are read as bytes without contents, and stored otherwise.
+    fn leave_out_entry(self, node: &Node, value: &mut Value) -> bool {
+        if !value.is_null() {
+            return self.leave_out(node, value);
+        }
+        let is_bytes = node.format.as_deref() == Some("byte");
+        if is_bytes && self == Self::Protobuf {
+            *value = "".into();
+        }
+        is_bytes
     }
 
     /// The value as it is written.

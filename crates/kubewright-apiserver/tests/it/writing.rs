@@ -493,3 +493,37 @@ async fn an_item_that_was_applied_with_an_empty_key_takes_all_owners_with_the_ne
     let changed = api.patch(path, "merge", change).await.expect(200);
     assert_eq!(changed["metadata"].get("managedFields"), None);
 }
+
+/// Protobuf has an entry without a value for them, and one with an empty value for bytes without contents (`generated.pb.go`).
+#[tokio::test(start_paused = true)]
+async fn bytes_of_a_map_that_are_none_are_read_as_empty_and_stored_otherwise() {
+    let api = Api::start().await;
+    for (path, member) in [
+        ("/api/v1/namespaces/default/secrets", "data"),
+        ("/api/v1/namespaces/default/configmaps", "binaryData"),
+    ] {
+        let put = async |bytes: Value| {
+            let object = json!({"metadata": {"name": "a"}, member: {"k": bytes}});
+            let written = api.put(&format!("{path}/a"), object).await.expect(200);
+            assert_eq!(written[member], json!({"k": ""}));
+            written["metadata"]["resourceVersion"].clone()
+        };
+        let made = api.post(path, json!({"metadata": {"name": "a"}, member: {"k": ""}})).await.expect(201);
+        assert_eq!(put("".into()).await, made["metadata"]["resourceVersion"]);
+        let none = put(Value::Null).await;
+        assert_ne!(none, made["metadata"]["resourceVersion"]);
+        assert_eq!(put(Value::Null).await, none);
+        assert_ne!(put("".into()).await, none);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_whose_bytes_are_none_is_there() {
+    let api = Api::start().await;
+    let data = json!({"tls.crt": null, "tls.key": null});
+    let secret = json!({"metadata": {"name": "a"}, "type": "kubernetes.io/tls", "data": data});
+    api.post("/api/v1/namespaces/default/secrets", secret).await.expect(201);
+    let map = json!({"metadata": {"name": "a"}, "data": {"k": "a"}, "binaryData": {"k": null}});
+    let told = api.post("/api/v1/namespaces/default/configmaps", map).await.refused(422, "Invalid");
+    assert!(told.ends_with("duplicate of key present in binaryData"), "{told}");
+}

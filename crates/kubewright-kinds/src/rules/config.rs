@@ -108,7 +108,7 @@ fn check_map(map: &At<'_>, errors: &mut Errors) {
         for message in text::config_key(key) {
             errors.invalid_as(&entry, key, message);
         }
-        if binary.get(key).is_set() {
+        if has(&binary, key) {
             errors.invalid_as(&entry, key, "duplicate of key present in binaryData");
         }
         size += entry.text().len();
@@ -142,7 +142,7 @@ fn check_secret(secret: &At<'_>, errors: &mut Errors) {
 /// What a type promises to hold.
 fn check_type(secret: &At<'_>, data: &At<'_>, errors: &mut Errors) {
     let mut need = |key: &str| {
-        if !data.entry(key).is_set() {
+        if !has(data, key) {
             errors.required(&data.entry(key), "");
         }
     };
@@ -152,9 +152,9 @@ fn check_type(secret: &At<'_>, data: &At<'_>, errors: &mut Errors) {
                 secret.dig(&["metadata", "annotations"]).entry("kubernetes.io/service-account.name");
             errors.need(&account);
         }
-        "kubernetes.io/dockercfg" => check_docker(&data.entry(".dockercfg"), errors),
-        "kubernetes.io/dockerconfigjson" => check_docker(&data.entry(".dockerconfigjson"), errors),
-        "kubernetes.io/basic-auth" if !data.get("username").is_set() && !data.get("password").is_set() => {
+        "kubernetes.io/dockercfg" => check_docker(data, ".dockercfg", errors),
+        "kubernetes.io/dockerconfigjson" => check_docker(data, ".dockerconfigjson", errors),
+        "kubernetes.io/basic-auth" if !has(data, "username") && !has(data, "password") => {
             need("username");
             need("password");
         }
@@ -169,8 +169,14 @@ fn check_type(secret: &At<'_>, data: &At<'_>, errors: &mut Errors) {
     }
 }
 
-fn check_docker(entry: &At<'_>, errors: &mut Errors) {
-    if !entry.is_set() {
+/// Whether data have a key, whatever stands there: bytes that are none count.
+fn has(data: &At<'_>, key: &str) -> bool {
+    data.entries().any(|(name, _)| name == key)
+}
+
+fn check_docker(data: &At<'_>, key: &str, errors: &mut Errors) {
+    let entry = &data.entry(key);
+    if !has(data, key) {
         errors.required(entry, "");
         return;
     }

@@ -295,10 +295,17 @@ impl Decoder {
             if !self.reading.converts {
                 append(&mut self.path, name);
             }
-            self.element(values, value)?;
+            if !(value.is_null() && self.tells_bytes_from_none(values)) {
+                self.element(values, value)?;
+            }
             self.path.truncate(path);
         }
         Ok(())
+    }
+
+    /// Whether `null` among the values of a map stays: bytes without contents are not none until they are stored.
+    fn tells_bytes_from_none(&self, values: &Node) -> bool {
+        self.reading.empties != Empties::Dropped && values.format.as_deref() == Some("byte")
     }
 
     fn list(&mut self, node: &Node, list: &mut [Value]) -> Result<(), String> {
