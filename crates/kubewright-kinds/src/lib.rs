@@ -36,4 +36,4 @@ pub use ownership::{LeftAlone, Ownership};
 pub use plugins::{Plugin, PluginError, PluginSet, Plugins};
 pub use runtime_config::RuntimeConfig;
 pub use summary::Summary;
-pub use versions::{Conversions, ServedVersions, Wanted};
+pub use versions::{Conversions, KnownVersions, Wanted};

@@ -7,7 +7,7 @@ use http::{Method, Response, StatusCode};
 use kubewright_engine::Engine;
 use kubewright_engine::admission::{self, Review};
 use kubewright_engine::request::{Call, WriteOptions, part_of, review_of};
-use kubewright_engine::verbs::{self, Member, Part, Written, scale_paths};
+use kubewright_engine::verbs::{self, Member, OwnedWrite, Part, Written, scale_paths};
 use kubewright_identity::authn::{review, token};
 use kubewright_identity::authz::{Rights, review as reviews};
 use kubewright_kinds::built_in::core::pod::POD;
@@ -196,7 +196,8 @@ fn own_token_request(engine: &Engine, call: Call<'_>, options: &WriteOptions, re
     if whole["spec"]["expirationSeconds"].is_null() {
         whole["spec"]["expirationSeconds"] = json!(3600);
     }
-    verbs::own(engine, Call { kind: &TOKEN_REQUEST, ..call }, "token", options, None, &mut whole);
+    let call = Call { kind: &TOKEN_REQUEST, ..call };
+    OwnedWrite { engine, call, subresource: "token", options, live: None }.own(&mut whole);
     object::copy_meta(request, &whole, "managedFields");
 }
 
@@ -251,7 +252,7 @@ async fn answer_to(
     options: &WriteOptions,
 ) -> Result<String, ApiError> {
     let (server, call) = (info.server, info.call);
-    verbs::own(server.engine(), call, "", options, None, &mut body);
+    OwnedWrite { engine: server.engine(), call, subresource: "", options, live: None }.own(&mut body);
     let snapshot = server.engine().snapshot();
     let lookup = |collection: &str, key: &str| snapshot.get(collection, key).map(|entry| entry.bytes.clone());
     Ok(match call.kind.behaviour.role {

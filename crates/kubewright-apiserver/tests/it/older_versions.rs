@@ -115,4 +115,9 @@ async fn applying_what_is_there_in_the_older_version_is_no_write() {
     let path = format!("{V1}/a/status?fieldManager=m");
     let after = api.send(Method::PATCH, &path, &yaml, config.to_string()).await.expect(200);
     assert_eq!(after["metadata"]["resourceVersion"], before["metadata"]["resourceVersion"]);
+    // What is no status is taken back only after the round.
+    config["spec"]["maxReplicas"] = json!(7);
+    let after = api.send(Method::PATCH, &path, &yaml, config.to_string()).await.expect(200);
+    assert_ne!(after["metadata"]["resourceVersion"], before["metadata"]["resourceVersion"]);
+    assert_eq!(after["spec"], before["spec"]);
 }

@@ -6,7 +6,7 @@ mod kinds;
 mod samples;
 
 use kubewright_kinds::rules::Generation;
-use kubewright_kinds::{Conversions, Kinds, ServedVersions, definition};
+use kubewright_kinds::{Conversions, Kinds, KnownVersions, definition};
 use kubewright_meta::cost::counted;
 use kubewright_schema::fields::{Difference, Managed, Shape, Write, fields, merge, remove};
 use kubewright_schema::{Candidate, Extent, Schema, patch};
@@ -158,7 +158,7 @@ const WALKS: [(&str, Walk); 19] = [
 ];
 
 fn write(sample: &Sample, kinds: &Kinds, work: impl FnOnce(Write<'_>)) {
-    let versions = &ServedVersions { kinds, kind: &sample.kind, conversions: &Conversions::default() };
+    let versions = &KnownVersions { kinds, kind: &sample.kind, conversions: &Conversions::default() };
     work(Write { versions, manager: "m", subresource: "", now: "2026-01-01T00:00:00Z" });
 }
 

@@ -14,8 +14,9 @@ use kubewright_store::{Change, Expect};
 use serde_json::Value;
 
 use super::follow_up::addresses;
+use super::ownership::OwnedWrite;
 use super::part::{Part, stamp};
-use super::{Written, custom, definitions, device_claims, follow_up, ownership, update};
+use super::{Written, custom, definitions, device_claims, follow_up, update};
 use crate::admission::{self, Review};
 use crate::engine::allocate::{self, addresses_of};
 use crate::engine::epochs::Epoch;
@@ -80,7 +81,8 @@ async fn create_of_body(
     }
     definitions::may_come(call.kind, object::name(&draft))?;
     body::default(call.kind, &mut draft);
-    ownership::own_converting(engine, call, part.subresource(), options, None, &mut draft).await;
+    let write = OwnedWrite { engine, call, subresource: part.subresource(), options, live: None };
+    write.own_converting(&mut draft).await;
     let new = New { object: draft, is_applied: false };
     create_draft(engine, epoch, call, part, new, options, warnings).await
 }
@@ -118,8 +120,8 @@ async fn create_of_config(
     warnings: &mut Vec<String>,
 ) -> Result<Bytes, ApiError> {
     let epoch = begin_creation(engine, call)?;
-    let mut draft =
-        ownership::applied(engine, call, part.subresource(), config, options, None, warnings).await?;
+    let write = OwnedWrite { engine, call, subresource: part.subresource(), options, live: None };
+    let mut draft = write.applied(config, warnings).await?;
     let uid = object::uid(&config.value);
     if !uid.is_empty() {
         let why = format!(

@@ -37,7 +37,7 @@ pub use evict::evict;
 pub use follow_up::api_services::report as report_availability;
 pub use follow_up::has_follow_up;
 pub use member::Member;
-pub use ownership::own;
+pub use ownership::OwnedWrite;
 pub use part::Part;
 pub use patch::patch;
 pub use read::{List, expired_page, get, get_stored, list};

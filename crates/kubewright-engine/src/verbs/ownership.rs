@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use kubewright_kinds::{Conversions, Custom, Kind, ServedVersions, encode};
+use kubewright_kinds::{Conversions, Custom, Kind, KnownVersions, encode};
 use kubewright_meta::{ApiError, object};
 use kubewright_schema::Encoding;
 use kubewright_schema::fields::{self, Write};
@@ -12,70 +12,121 @@ use serde_json::Value;
 use crate::engine::{Engine, convert};
 use crate::request::{Call, FieldValidation, WriteOptions, body, type_of_body};
 
-/// Gives the fields that a write changes to its manager, also of a kind between whose versions a webhook converts. Where that fails nobody
-/// owns anything (`FieldManager.UpdateNoErrors`).
-pub(super) async fn own_converting(
-    engine: &Engine,
-    call: Call<'_>,
-    subresource: &str,
-    options: &WriteOptions,
-    live: Option<&Value>,
-    next: &mut Value,
-) {
-    if !convert::asks_to_view(call.kind) {
-        return own(engine, call, subresource, options, live, next);
+/// How many objects a webhook is asked for, for one write.
+const MOST_CONVERSIONS: usize = 100;
+
+/// A write, as the owners of fields are told of it.
+pub struct OwnedWrite<'a> {
+    /// What is written to.
+    pub engine: &'a Engine,
+    /// What is written.
+    pub call: Call<'a>,
+    /// By which subresource; empty for the object itself.
+    pub subresource: &'a str,
+    /// Says who writes.
+    pub options: &'a WriteOptions,
+    /// The object before, where there is one.
+    pub live: Option<&'a Value>,
+}
+
+impl OwnedWrite<'_> {
+    /// Gives the fields that the write changes to its manager. Nobody owns what JSON leaves out.
+    pub fn own(&self, next: &mut Value) {
+        self.own_knowing(next, &Conversions::default());
     }
-    let mut sent = next.clone();
-    let owned = converting(engine, call.kind, |conversions| {
-        let mut owned = sent.clone();
-        own_knowing(engine, call, subresource, options, live, &mut owned, conversions);
-        owned
-    });
-    match owned.await {
-        Ok(owned) => *next = owned,
-        Err(_) => {
-            object::set_meta(&mut sent, "managedFields", None);
-            *next = sent;
+
+    /// As [`Self::own`], also of a kind between whose versions a webhook converts. Where that fails nobody owns anything
+    /// (`FieldManager.UpdateNoErrors`).
+    pub(super) async fn own_converting(&self, next: &mut Value) {
+        if !convert::asks_to_view(self.call.kind) {
+            return self.own(next);
+        }
+        let mut sent = next.clone();
+        let owned = self.converting(|conversions| {
+            let mut owned = sent.clone();
+            self.own_knowing(&mut owned, conversions);
+            owned
+        });
+        match owned.await {
+            Ok(owned) => *next = owned,
+            Err(_) => {
+                object::set_meta(&mut sent, "managedFields", None);
+                *next = sent;
+            }
         }
     }
-}
 
-/// Gives the fields that a write changes to its manager. Nobody owns what JSON leaves out.
-pub fn own(
-    engine: &Engine,
-    call: Call<'_>,
-    subresource: &str,
-    options: &WriteOptions,
-    live: Option<&Value>,
-    next: &mut Value,
-) {
-    own_knowing(engine, call, subresource, options, live, next, &Conversions::default());
-}
+    fn own_knowing(&self, next: &mut Value, conversions: &Conversions) {
+        let Self { call, live, .. } = *self;
+        if type_of_body::says_other(call.kind, next) && !is_convertible(call.kind, next) {
+            // Nobody can say who owns what, and so nobody does (`FieldManager.UpdateNoErrors`).
+            return object::set_meta(next, "managedFields", None);
+        }
+        let mut written = as_written(call.kind, next);
+        if let Some(complete) = call.kind.rules.complete.filter(|_| live.is_none()) {
+            complete(written.to_mut());
+        }
+        let Cow::Owned(mut written) = written else {
+            return self.writing(conversions, |write| write.update(live, next));
+        };
+        // An empty list of owners is not as good as none: it asks for all to be forgotten.
+        object::copy_meta(&mut written, next, "managedFields");
+        self.writing(conversions, |write| write.update(live, &mut written));
+        object::copy_meta(next, &written, "managedFields");
+    }
 
-fn own_knowing(
-    engine: &Engine,
-    call: Call<'_>,
-    subresource: &str,
-    options: &WriteOptions,
-    live: Option<&Value>,
-    next: &mut Value,
-    conversions: &Conversions,
-) {
-    if type_of_body::says_other(call.kind, next) && !is_convertible(call.kind, next) {
-        // Nobody can say who owns what, and so nobody does (`FieldManager.UpdateNoErrors`).
-        return object::set_meta(next, "managedFields", None);
+    /// What applying a configuration makes of the object: typed, owned, not yet defaulted. Warnings are added to `warnings`.
+    ///
+    /// # Errors
+    /// As [`Write::apply`], and what strict decoding has against the configuration.
+    pub(super) async fn applied(
+        &self,
+        config: &Configuration,
+        warnings: &mut Vec<String>,
+    ) -> Result<Value, ApiError> {
+        let Self { call, options, live, .. } = *self;
+        let value = self.converting(|conversions| {
+            self.writing(conversions, |write| write.apply(live, &config.value, options.force))
+        });
+        let value = value.await??;
+        strict(config, options.validation, warnings)?;
+        let failed = |why: String| unconvertible(call.kind, &config.value, &why);
+        if call.kind.custom.is_none()
+            && let Some(given) = config.value["metadata"].get("managedFields")
+        {
+            // It is read with the rest, although nobody sees it.
+            let mut read = value.clone();
+            object::set_meta(&mut read, "managedFields", Some(given.clone()));
+            body::typed(call.kind, read, &mut Vec::new()).map_err(failed)?;
+        }
+        body::typed(call.kind, value, warnings).map_err(failed)
     }
-    let mut written = as_written(call.kind, next);
-    if let Some(complete) = call.kind.rules.complete.filter(|_| live.is_none()) {
-        complete(written.to_mut());
+
+    /// What the write makes, once all is known that it asks a webhook for.
+    ///
+    /// # Errors
+    /// 500 when the webhook does not convert an object.
+    async fn converting<T>(&self, does: impl Fn(&Conversions) -> T) -> Result<T, ApiError> {
+        let conversions = Conversions::default();
+        for _ in 0..MOST_CONVERSIONS {
+            let made = does(&conversions);
+            let Some(wanted) = conversions.take_wanted() else { return Ok(made) };
+            let converted = convert::between(self.engine, self.call.kind, &wanted).await?;
+            conversions.know(wanted, converted);
+        }
+        Err(ApiError::internal("too many objects to convert for one write"))
     }
-    let Cow::Owned(mut written) = written else {
-        return writing(engine, call, subresource, options, conversions, |write| write.update(live, next));
-    };
-    // An empty list of owners is not as good as none: it asks for all to be forgotten.
-    object::copy_meta(&mut written, next, "managedFields");
-    writing(engine, call, subresource, options, conversions, |write| write.update(live, &mut written));
-    object::copy_meta(next, &written, "managedFields");
+
+    fn writing<T>(&self, conversions: &Conversions, does: impl FnOnce(&Write<'_>) -> T) -> T {
+        let now = object::time(self.engine.world().clock.now());
+        let kinds = self.engine.kinds();
+        does(&Write {
+            versions: &KnownVersions { kinds: &kinds, kind: self.call.kind, conversions },
+            manager: &self.options.manager,
+            subresource: self.subresource,
+            now: now.as_str().unwrap_or_default(),
+        })
+    }
 }
 
 /// Whether a custom object that says to be of another kind or version is one of another version.
@@ -97,79 +148,6 @@ fn as_written<'v>(kind: &Kind, object: &'v Value) -> Cow<'v, Value> {
     kind.to_served(&mut written);
     encode::set_type(kind, &mut written);
     Cow::Owned(written)
-}
-
-/// What applying a configuration makes of an object: typed, owned, not yet defaulted. Warnings are added to `warnings`.
-///
-/// # Errors
-/// As [`Write::apply`], and what strict decoding has against the configuration.
-pub(super) async fn applied(
-    engine: &Engine,
-    call: Call<'_>,
-    subresource: &str,
-    config: &Configuration,
-    options: &WriteOptions,
-    live: Option<&Value>,
-    warnings: &mut Vec<String>,
-) -> Result<Value, ApiError> {
-    let force = options.force;
-    let value = converting(engine, call.kind, |conversions| {
-        writing(engine, call, subresource, options, conversions, |write| {
-            write.apply(live, &config.value, force)
-        })
-    });
-    let value = value.await??;
-    strict(config, options.validation, warnings)?;
-    let failed = |why: String| unconvertible(call.kind, &config.value, &why);
-    if call.kind.custom.is_none()
-        && let Some(given) = config.value["metadata"].get("managedFields")
-    {
-        // It is read with the rest, although nobody sees it.
-        let mut read = value.clone();
-        object::set_meta(&mut read, "managedFields", Some(given.clone()));
-        body::typed(call.kind, read, &mut Vec::new()).map_err(failed)?;
-    }
-    body::typed(call.kind, value, warnings).map_err(failed)
-}
-
-/// How many objects a webhook is asked for, for one write.
-const MOST_CONVERSIONS: usize = 100;
-
-/// What a write makes, once all is known that it asks a webhook for.
-///
-/// # Errors
-/// 500 when the webhook does not convert an object.
-async fn converting<T>(
-    engine: &Engine,
-    kind: &Kind,
-    does: impl Fn(&Conversions) -> T,
-) -> Result<T, ApiError> {
-    let conversions = Conversions::default();
-    for _ in 0..MOST_CONVERSIONS {
-        let made = does(&conversions);
-        let Some(wanted) = conversions.take_wanted() else { return Ok(made) };
-        let converted = convert::between(engine, kind, &wanted).await?;
-        conversions.know(wanted, converted);
-    }
-    Err(ApiError::internal("too many objects to convert for one write"))
-}
-
-fn writing<T>(
-    engine: &Engine,
-    call: Call<'_>,
-    subresource: &str,
-    options: &WriteOptions,
-    conversions: &Conversions,
-    does: impl FnOnce(&Write<'_>) -> T,
-) -> T {
-    let now = object::time(engine.world().clock.now());
-    let kinds = engine.kinds();
-    does(&Write {
-        versions: &ServedVersions { kinds: &kinds, kind: call.kind, conversions },
-        manager: &options.manager,
-        subresource,
-        now: now.as_str().unwrap_or_default(),
-    })
 }
 
 /// 500 without a reason, as in Kubernetes: what applying a configuration makes of an object is none of the kind

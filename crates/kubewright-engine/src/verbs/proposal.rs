@@ -6,10 +6,11 @@ use kubewright_schema::{Candidate, Encoding, Extent, fields};
 use serde_json::Value;
 use tokio::sync::MutexGuard;
 
+use super::ownership::OwnedWrite;
 use super::part::{Part, prepare, raise_generation, stamp};
 use super::preconditions::{check_uid, check_version};
 use super::swap::Step;
-use super::{custom, definitions, device_claims, ownership};
+use super::{custom, definitions, device_claims};
 use crate::admission::{self, Review};
 use crate::engine::Engine;
 use crate::engine::allocate;
@@ -29,6 +30,13 @@ pub(super) struct Proposal<'a> {
     pub(super) current: &'a Value,
 }
 
+/// What a step makes of the object, before it is judged.
+pub(super) struct Next {
+    object: Value,
+    /// See [`Judged::is_live`].
+    is_live: bool,
+}
+
 /// The next object, as JSON has it.
 pub(super) struct Judged<'e> {
     pub(super) object: Value,
@@ -36,8 +44,9 @@ pub(super) struct Judged<'e> {
     pub(super) leaves_unread: bool,
     /// Whether it replaces the version that it names: nobody may have been faster.
     pub(super) names_version: bool,
-    /// Whether a configuration was applied: one that changes nothing is no write, whatever a round through its version adds.
-    pub(super) is_applied: bool,
+    /// Whether it is the live object: a configuration was applied that changes nothing of it. That is no write, whatever a round through its
+    /// version adds (`FieldManager.Apply`).
+    pub(super) is_live: bool,
     /// Holds what was allocated for it until it is stored.
     _allocation: Option<MutexGuard<'e, ()>>,
 }
@@ -47,10 +56,11 @@ impl<'a> Proposal<'a> {
     ///
     /// # Errors
     /// What the request, or admission, has against it.
-    pub(super) async fn next(&self, warnings: &mut Vec<String>) -> Result<Value, ApiError> {
-        let Self { engine, review, part, step, options, current } = self;
+    pub(super) async fn next(&self, warnings: &mut Vec<String>) -> Result<Next, ApiError> {
+        let Self { review, step, options, current, .. } = self;
         let call = review.call;
         let mut next = self.made(warnings).await?;
+        let is_live = self.is_live(&next);
         if matches!(step, Step::Change(_) | Step::Apply(_)) {
             place_in_namespace(call, &mut next)?;
             check_name(call, object::name(&next))?;
@@ -73,20 +83,39 @@ impl<'a> Proposal<'a> {
             Step::Apply(_) | Step::View(_) => false,
         };
         if is_owned {
-            ownership::own_converting(engine, call, part.subresource(), options, Some(current), &mut next)
-                .await;
+            self.owned().own_converting(&mut next).await;
         }
         call.kind.schema().settle(&mut next);
         if self.is_asked_for() && step.view().is_none() {
             admission::mutate(review, &mut next, warnings).await?;
         }
-        Ok(next)
+        Ok(Next { object: next, is_live })
+    }
+
+    /// Whether what was applied is the live object, but for its owners. It is only asked where a round through a version may add to it.
+    fn is_live(&self, applied: &Value) -> bool {
+        let is_asked = matches!(self.step, Step::Apply(_)) && self.review.call.kind.stored_in().is_some();
+        is_asked && {
+            let mut applied = applied.clone();
+            object::copy_meta(&mut applied, self.current, "managedFields");
+            applied == *self.current
+        }
+    }
+
+    fn owned(&self) -> OwnedWrite<'_> {
+        OwnedWrite {
+            engine: self.engine,
+            call: self.review.call,
+            subresource: self.part.subresource(),
+            options: self.options,
+            live: Some(self.current),
+        }
     }
 
     /// What the step makes of the object: typed, not yet defaulted, and owned where it is applied. Of a view, admission has seen what is
     /// shown.
     async fn made(&self, warnings: &mut Vec<String>) -> Result<Value, ApiError> {
-        let Self { engine, review, part, step, options, current } = self;
+        let Self { review, step, options, current, .. } = self;
         let call = review.call;
         Ok(match step {
             Step::Replace(object) => object.clone(),
@@ -103,11 +132,7 @@ impl<'a> Proposal<'a> {
                 next
             }
             Step::Change(change) => body::patched(call.kind, change, current, options.validation, warnings)?,
-            Step::Apply(config) => {
-                let subresource = part.subresource();
-                ownership::applied(engine, call, subresource, config, options, Some(current), warnings)
-                    .await?
-            }
+            Step::Apply(config) => self.owned().applied(config, warnings).await?,
         })
     }
 
@@ -123,7 +148,7 @@ impl<'a> Proposal<'a> {
     /// 409 when it names another version; 422 and 403.
     pub(super) async fn judge(
         &self,
-        mut next: Value,
+        Next { object: mut next, is_live }: Next,
         warnings: &mut Vec<String>,
     ) -> Result<Judged<'a>, ApiError> {
         let Self { engine, review, part, step, options, current } = *self;
@@ -156,8 +181,7 @@ impl<'a> Proposal<'a> {
             admission::validate(&review, shown.as_ref().unwrap_or(&next), warnings).await?;
         }
         let leaves_unread = has_bytes && kind.encoding() == Encoding::Protobuf;
-        let is_applied = matches!(step, Step::Apply(_));
-        Ok(Judged { object: next, leaves_unread, names_version, is_applied, _allocation: allocation })
+        Ok(Judged { object: next, leaves_unread, names_version, is_live, _allocation: allocation })
     }
 
     /// What is wrong with a prepared object.

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use kubewright_codec::json::type_name;
 use kubewright_kinds::{
-    BuiltIn, Conversions, Kind, Kinds, ScalePaths, ServedVersions, Subresource, encode, rules,
+    BuiltIn, Conversions, Kind, Kinds, KnownVersions, ScalePaths, Subresource, encode, rules,
 };
 use kubewright_meta::rules::metadata::{self, NameRule};
 use kubewright_meta::selector::LabelSelector;
@@ -146,7 +146,7 @@ impl View for ScaleWrite<'_> {
         let live = self.of(current);
         let now = object::time(self.engine.world().clock.now());
         let write = Write {
-            versions: &ServedVersions {
+            versions: &KnownVersions {
                 kinds: &self.kinds,
                 kind: &SCALE,
                 conversions: &Conversions::default(),

@@ -136,7 +136,7 @@ async fn keep(
     epoch: Epoch,
     call: Call<'_>,
     Found { part, stored, entry, current }: Found<'_>,
-    Judged { object: mut next, mut leaves_unread, names_version, is_applied, .. }: Judged<'_>,
+    Judged { object: mut next, leaves_unread, names_version, is_live, .. }: Judged<'_>,
     options: &WriteOptions,
 ) -> Result<Option<Bytes>, ApiError> {
     if !options.dry_run {
@@ -152,16 +152,17 @@ async fn keep(
     });
     call.kind.schema().leave_out(&mut next, call.kind.encoding());
     let lacks_defaults = complete_as_read(call.kind, &mut next);
-    leaves_unread |= custom::prune(call.kind, &mut next) || lacks_defaults;
+    let is_pruned = custom::prune(call.kind, &mut next);
+    let is_outdated = encode::is_outdated(call.kind, stored);
     // The status stays as it is stored, with a certificate that has no contents.
     let keeps_certificate = part != Part::Status && call.kind.behaviour.role == Role::SigningRequest;
-    leaves_unread |= keeps_certificate && encode::is_outdated(call.kind, stored);
+    let is_read_otherwise = leaves_unread || lacks_defaults || is_pruned || keeps_certificate && is_outdated;
     let same = next == *current;
     let kinds = engine.kinds();
     // What is said in an older version is more once it is stored, though it reads the same. That of an event is not.
-    let is_more = call.kind.has_status() && !(same && is_applied);
+    let is_more = call.kind.has_status() && !is_live;
     let older = call.kind.stored_in().filter(|_| is_more).and_then(|kind| kinds.find(kind));
-    if same && !goes && !leaves_unread && older.is_none() && !encode::is_outdated(call.kind, stored) {
+    if same && !goes && !is_read_otherwise && older.is_none() && !is_outdated {
         return Ok(Some(convert::answered(call.kind, part, Arc::clone(entry))));
     }
     if options.dry_run {
@@ -169,7 +170,7 @@ async fn keep(
     }
     let before = addresses_of(call.kind, current);
     let now = if goes { BTreeSet::new() } else { addresses_of(call.kind, &next) };
-    let draft = if leaves_unread { encode::lacking } else { encode::draft };
+    let draft = if is_read_otherwise { encode::lacking } else { encode::draft };
     let draft = match older {
         Some(kind) => draft(kind, in_stored_kind(call.kind, part, next, &encode::value(kind, stored))),
         None => draft(call.kind, convert::in_storage_version(engine, call.kind, next).await?),

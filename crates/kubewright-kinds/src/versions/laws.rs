@@ -5,7 +5,7 @@ use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use crate::{Kinds, ServedVersions};
+use crate::{Kinds, KnownVersions};
 
 fn element() -> impl Strategy<Value = Element> {
     prop_oneof![
@@ -122,7 +122,7 @@ proptest! {
     fn applying_the_same_again_changes_nothing(live in pod(), config in pod()) {
         let kinds = Kinds::built_in();
         let kind = kinds.get("", "v1", "pods").expect("a built-in kind");
-        let versions = ServedVersions { kinds: &kinds, kind, conversions: &crate::Conversions::default() };
+        let versions = KnownVersions { kinds: &kinds, kind, conversions: &crate::Conversions::default() };
         let write = |now| Write {
             versions: &versions, manager: "applier", subresource: "", now,
         };

@@ -12,9 +12,9 @@ use serde_json::Value;
 
 use super::{Custom, Kind, Kinds};
 
-/// The versions of a resource, seen from one that is served.
+/// The versions of a resource that its definition has, served or not, seen from one that is served.
 #[derive(Clone, Copy)]
-pub struct ServedVersions<'a> {
+pub struct KnownVersions<'a> {
     /// All kinds.
     pub kinds: &'a Kinds,
     /// The version that is written.
@@ -23,7 +23,7 @@ pub struct ServedVersions<'a> {
     pub conversions: &'a Conversions,
 }
 
-impl ServedVersions<'_> {
+impl KnownVersions<'_> {
     /// An object of a custom kind in another version: without a webhook it only says another one.
     fn convert_custom(&self, from: &dyn Version, to: &dyn Version, object: &Value) -> Value {
         let asks = self.kind.custom.as_ref().is_some_and(|custom| custom.versions.webhook().is_some());
@@ -51,7 +51,7 @@ fn set_type(object: &mut Value, of: &dyn Version) {
     }
 }
 
-impl Versions for ServedVersions<'_> {
+impl Versions for KnownVersions<'_> {
     fn written(&self) -> &dyn Version {
         self.kind
     }

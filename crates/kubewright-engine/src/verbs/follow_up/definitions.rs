@@ -13,7 +13,7 @@ use crate::engine::{Engine, MANAGER, SERVER};
 use crate::request::{Call, DeleteOptions, WriteOptions};
 use crate::verbs::definitions::{CLEANUP, set_terminating};
 use crate::verbs::delete::{self, is_finished};
-use crate::verbs::{Part, ownership};
+use crate::verbs::{OwnedWrite, Part};
 
 use super::api_services;
 
@@ -62,7 +62,8 @@ async fn establish(engine: &Engine, kind: &Arc<Kind>, name: &str) -> Option<Valu
         } else {
             let call = Call { kind, namespace: "", name, user: &SERVER };
             let options = WriteOptions { manager: MANAGER.to_owned(), ..WriteOptions::default() };
-            ownership::own(engine, call, Part::Status.subresource(), &options, Some(&current), &mut next);
+            let (subresource, live) = (Part::Status.subresource(), Some(&current));
+            OwnedWrite { engine, call, subresource, options: &options, live }.own(&mut next);
             let change = Change::Put(encode::draft(kind, next.clone()));
             match engine.commit(epoch, kind, &key, Expect::At(entry.revision), change).await {
                 Ok(Some(_)) => next,
