@@ -151,6 +151,7 @@ settings_of_the_control_plane! {
     node_ports(ports: NodePorts)
     advertise(address: SocketAddr)
     secure_port(port: u16)
+    marked_for(time: Duration)
     kubernetes_version(version: KubernetesVersion)
     runtime_config(config: RuntimeConfig)
     aggregated_discovery(served: bool)

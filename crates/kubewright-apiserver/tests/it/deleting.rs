@@ -2,9 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use http::Method;
+use kubewright_engine::Settings;
 use serde_json::{Value, json};
 
 use crate::support::hooked::{Hook, Hooked};
@@ -29,6 +31,28 @@ async fn what_nothing_holds_goes_unmarked() {
     watch.expect("ADDED", "a").await;
     let last = watch.expect("DELETED", "a").await;
     assert!(!is_marked(&answer) && !is_marked(&last), "{answer} {last}");
+}
+
+/// Without a time the two writes follow each other at once, and who hears of the first one finds nothing.
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_goes_at_once_is_there_for_a_moment_when_its_watchers_hear_of_it() {
+    let marked_for = Duration::from_millis(1);
+    let api = Api::start_with(Settings { marked_for, ..Settings::default() }).await;
+    api.post(ACCOUNTS, json!({"metadata": {"name": "default"}})).await.expect(201);
+    let mut watch = api.watch(&format!("{PODS}?watch=true&fieldSelector=metadata.name%3Da")).await;
+    let pod = json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "a", "image": "a"}]}});
+    api.post(PODS, pod).await.expect(201);
+    watch.expect("ADDED", "a").await;
+    let path = format!("{PODS}/a");
+    let hears = async {
+        let marked = watch.expect("MODIFIED", "a").await;
+        assert!(is_marked(&marked), "{marked}");
+        api.get(&path).await.expect(200)
+    };
+    let (_, found) = tokio::join!(api.delete(&path), hears);
+    assert!(is_marked(&found), "{found}");
+    watch.expect("DELETED", "a").await;
+    api.get(&path).await.expect(404);
 }
 
 #[tokio::test(start_paused = true)]

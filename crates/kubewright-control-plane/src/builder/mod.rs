@@ -290,6 +290,15 @@ impl Builder {
         self
     }
 
+    /// How long a pod that goes at once (no node runs it, or it has ended) is seen as deleted before it is gone. Kubernetes marks and removes
+    /// it by two writes, which takes etcd about a millisecond: suites whose controllers read such a pod when they hear of the mark count on that.
+    /// Default: no time.
+    #[must_use]
+    pub fn marked_for(mut self, time: Duration) -> Self {
+        self.objects.get_or_insert_default().marked_for = time;
+        self
+    }
+
     /// The version of Kubernetes whose API is served: its kinds, their types, discovery, OpenAPI, the first roles, feature gates, rules,
     /// `/version`. Default: [`KubernetesVersion::DEFAULT`], the newest.
     #[must_use]

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use kubewright_kinds::RuntimeConfig;
 use kubewright_meta::cidr::ServiceCidrs;
@@ -31,6 +32,9 @@ pub struct Settings {
     pub authentication: BTreeMap<String, String>,
     /// The port behind the service `default/kubernetes` (`targetPort`), where it is not the advertised one. Default 6443.
     pub secure_port: Option<u16>,
+    /// How long a pod that goes at once stays marked before it is removed. Each is a write of its own in Kubernetes, and so as long as
+    /// etcd takes for one. By default no time.
+    pub marked_for: Duration,
 }
 
 impl Settings {

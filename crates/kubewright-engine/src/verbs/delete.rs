@@ -178,6 +178,10 @@ async fn mark_and_remove(
     if !goes {
         return Ok(Some(entry));
     }
+    let marked_for = engine.settings().marked_for;
+    if is_marked && !marked_for.is_zero() {
+        tokio::time::sleep(marked_for).await;
+    }
     // Watchers are told the object as it was stored last.
     let last = Change::Delete(encode::last_state(&entry));
     let removed = commit_deletion(engine, epoch, call, &entry, last).await?;
