@@ -49,5 +49,8 @@ pub mod admission {
 
 /// Who may do what: the authorization modes, and what they are told.
 pub mod authz {
-    pub use kubewright_identity::authz::{Mode, ModeError, Policies, PolicyError, ReviewVersion, Reviewer};
+    pub use kubewright_identity::authz::{
+        BadConfiguration, Configuration, FailurePolicy, MatchCondition, MatchConditions, Mode, ModeError,
+        OpenRemote, Policies, PolicyError, ReviewVersion, Reviewer,
+    };
 }

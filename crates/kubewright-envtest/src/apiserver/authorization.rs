@@ -1,17 +1,18 @@
-//! How is decided who may do what, and the servers that are asked about users: `--authorization-*` and
+//! Who decides who may do what, and the servers that are asked about users: `--authorization-*` and
 //! `--authentication-token-webhook-*`.
 
 use std::{fs, path::Path, time::Duration};
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use kubewright_control_plane::{
     Builder, Remote, TokenWebhook,
-    authz::{Mode, Policies, ReviewVersion, Reviewer},
+    authz::{Configuration, Mode, Policies, ReviewVersion, Reviewer},
 };
 
 use super::read;
 use crate::flags::Flags;
 
+const CONFIGURATION: &str = "authorization-config";
 const POLICIES: &str = "authorization-policy-file";
 const REVIEWER: &str = "authorization-webhook-config-file";
 const TOKENS: &str = "authentication-token-webhook-config-file";
@@ -24,17 +25,39 @@ const DEFAULT_VERSION: &str = "v1beta1";
 /// # Errors
 /// When a mode is none or lacks its file, or a file does not hold what it should.
 pub(super) fn configure(flags: &Flags, builder: Builder) -> anyhow::Result<Builder> {
-    let names = flags.list("authorization-mode").unwrap_or_else(|| vec![DEFAULT_MODE]);
-    let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
     let policies = match flags.text(POLICIES) {
         Some(path) => Some(Policies::parse(&read(POLICIES, path)?, path)?),
         None => None,
     };
-    let builder = builder.authorization(Mode::of_names(&names, policies, reviewer(flags)?)?);
+    let modes = match flags.text(CONFIGURATION) {
+        Some(path) => configured(flags, path, policies)?,
+        None => {
+            let names = flags.list("authorization-mode").unwrap_or_else(|| vec![DEFAULT_MODE]);
+            let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+            Mode::of_names(&names, policies, reviewer(flags)?)?
+        }
+    };
+    let builder = builder.authorization(modes);
     Ok(match token_webhook(flags)? {
         Some(webhook) => builder.token_webhook(webhook),
         None => builder,
     })
+}
+
+/// The modes of a file, which is read once: changes of it are not looked for.
+fn configured(flags: &Flags, path: &str, policies: Option<Policies>) -> anyhow::Result<Vec<Mode>> {
+    let legacy = ["authorization-mode", REVIEWER, "authorization-webhook-version"];
+    let lifetimes =
+        ["authorized", "unauthorized"].map(|which| format!("authorization-webhook-cache-{which}-ttl"));
+    if legacy.into_iter().chain(lifetimes.iter().map(String::as_str)).any(|flag| flags.text(flag).is_some()) {
+        bail!(
+            "--{CONFIGURATION} can not be specified when --authorization-mode or --authorization-webhook-* flags are defined"
+        );
+    }
+    let open = |path: &str| remote(CONFIGURATION, path).map_err(|why| format!("{why:#}"));
+    let modes =
+        Configuration::parse(&read(CONFIGURATION, path)?).and_then(|read| read.modes(policies, &open));
+    modes.with_context(|| format!("--{CONFIGURATION}: {path}"))
 }
 
 fn reviewer(flags: &Flags) -> anyhow::Result<Option<Reviewer>> {

@@ -3,13 +3,12 @@
 use crate::flags::Flags;
 
 /// Flags that are told when they are given a value, with what does not happen.
-const MISSED: [(&str, &str); 14] = [
+const MISSED: [(&str, &str); 13] = [
     ("admission-control-config-file", "plugins have no configuration"),
     ("audit-log-path", "no audit log is written"),
     ("audit-policy-file", "no audit log is written"),
     ("audit-webhook-config-file", "nobody is told of audit events"),
     ("authentication-config", "nobody is authenticated by it"),
-    ("authorization-config", "nobody is authorized by it"),
     ("cors-allowed-origins", "no such headers are sent"),
     ("egress-selector-config-file", "connections are made directly"),
     ("emulated-version", "KUBEWRIGHT_KUBERNETES_VERSION says which version is served"),

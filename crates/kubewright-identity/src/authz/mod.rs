@@ -9,6 +9,7 @@ mod abac;
 pub mod aggregation;
 mod authorizer;
 pub mod bootstrap;
+mod configuration;
 mod decision;
 pub mod escalation;
 mod mode;
@@ -24,13 +25,16 @@ use kubewright_meta::ApiError;
 
 pub use abac::{Policies, PolicyError};
 pub use authorizer::Authorizer;
+pub use configuration::{BadConfiguration, Configuration, OpenRemote};
 pub use decision::{Decision, DecisionKind};
 pub use mode::{Mode, ModeError};
 pub use objects::GROUP;
 pub use rbac::Rbac;
 pub use rights::Rights;
 pub use rule::Rule;
-pub use webhook::{ReviewVersion, Reviewer, UnsupportedVersion};
+pub use webhook::{
+    FailurePolicy, MatchCondition, MatchConditions, ReviewVersion, Reviewer, UnsupportedVersion,
+};
 
 pub(crate) use objects::null_is_default;
 pub use rule::Action;

@@ -21,11 +21,11 @@ pub struct Rights {
     webhook: Mutex<WebhookDecisions>,
 }
 
-/// What a webhook was asked, and what it is yet to be asked.
+/// What webhooks were asked, and what one is yet to be asked; each by its place among the modes.
 #[derive(Debug, Default)]
 struct WebhookDecisions {
-    answers: BTreeMap<Question, Decision>,
-    missing: Option<Question>,
+    answers: BTreeMap<(usize, Question), Decision>,
+    missing: Option<(usize, Question)>,
 }
 
 /// All rules that somebody holds in a namespace.
@@ -54,13 +54,13 @@ impl Rights {
         if user.is_in(SYSTEM_MASTERS) {
             return Decision::allow("");
         }
-        if let [only] = &*self.modes {
-            return self.ask(only, user, what);
+        if self.modes.len() == 1 {
+            return self.ask(0, user, what);
         }
         let mut reasons: Vec<String> = Vec::new();
         let mut errors: Vec<String> = Vec::new();
-        for mode in &*self.modes {
-            let decision = self.ask(mode, user, what);
+        for index in 0..self.modes.len() {
+            let decision = self.ask(index, user, what);
             if decision.verdict != DecisionKind::NoOpinion {
                 return decision;
             }
@@ -71,8 +71,9 @@ impl Rights {
         Decision { error, ..Decision::no_opinion(reasons.join("\n")) }
     }
 
-    fn ask(&self, mode: &Mode, user: &User, what: &Attributes<'_>) -> Decision {
-        match mode {
+    /// What the mode at this place says.
+    fn ask(&self, index: usize, user: &User, what: &Attributes<'_>) -> Decision {
+        match &self.modes[index] {
             Mode::AlwaysAllow => Decision::allow(""),
             Mode::AlwaysDeny => Decision::no_opinion("Everything is forbidden."),
             Mode::Abac(policies) => policies.decide(user, what),
@@ -82,24 +83,28 @@ impl Rights {
                 None => Decision::no_opinion(""),
             },
             Mode::Webhook(reviewer) => {
-                let question = Question::new(reviewer.version(), user, what);
+                let question = match reviewer.question(user, what) {
+                    Ok(question) => (index, question),
+                    Err(decision) => return decision,
+                };
                 let mut webhook = self.webhook.lock();
                 if let Some(answer) = webhook.answers.get(&question) {
                     return answer.clone();
                 }
-                webhook.missing = Some(question);
+                // The first one that was not asked may decide: those after it wait.
+                webhook.missing.get_or_insert(question);
                 Decision::failed("the authorization webhook cannot be asked here")
             }
         }
     }
 
-    /// The question that only a webhook can answer and that was not asked yet.
-    pub(super) fn missing(&self) -> Option<Question> {
+    /// The question that only a webhook can answer and that was not asked yet, and the place of the webhook among the modes.
+    pub(super) fn missing(&self) -> Option<(usize, Question)> {
         self.webhook.lock().missing.take()
     }
 
-    /// What the webhook said.
-    pub(super) fn learn(&self, question: Question, answer: Decision) {
+    /// What a webhook said.
+    pub(super) fn learn(&self, question: (usize, Question), answer: Decision) {
         self.webhook.lock().answers.insert(question, answer);
     }
 

@@ -52,6 +52,41 @@ async fn a_certificate_of_the_client_ca_says_who_a_client_is() {
 
 #[tokio::test]
 #[ignore = "needs the built command: cargo xtask test"]
+async fn a_file_says_who_is_asked_who_may_do_what_and_about_whom() {
+    let folder = Folder::new("authorizers");
+    let path = |name: &str| folder.0.join(name).display().to_string();
+    let nobody = format!("https://127.0.0.1:{}", free_port());
+    let kubeconfig = json!({
+        "current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+        "clusters": [{"name": "a", "cluster": {"server": nobody}}], "users": [{"name": "a", "user": {}}],
+    });
+    let webhook = json!({
+        "timeout": "1s", "failurePolicy": "Deny", "subjectAccessReviewVersion": "v1",
+        "matchConditionSubjectAccessReviewVersion": "v1", "matchConditions": [{"expression": "'asked' in request.groups"}],
+        "connectionInfo": {"type": "KubeConfigFile", "kubeConfigFile": path("kubeconfig")},
+    });
+    let configuration = json!({
+        "apiVersion": "apiserver.config.k8s.io/v1", "kind": "AuthorizationConfiguration",
+        "authorizers": [{"type": "RBAC", "name": "rbac"}, {"type": "Webhook", "name": "hook", "webhook": webhook}],
+    });
+    fs::write(path("kubeconfig"), kubeconfig.to_string()).expect("the folder is writable");
+    fs::write(path("authorizers"), configuration.to_string()).expect("the folder is writable");
+    let flag = format!("--authorization-config={}", path("authorizers"));
+    let pair = Pair::start_authorizing("authorizers", &flag, |_| {}).await;
+    let list =
+        async |client: Client| Api::<ConfigMap>::default_namespaced(client).list(&Default::default()).await;
+    list(pair.admin()).await.expect("system:masters may");
+    for (group, code) in [("others", 403), ("asked", 500)] {
+        let refused = list(pair.client("joe", &[group])).await.map(drop);
+        assert!(
+            matches!(&refused, Err(kube::Error::Api(status)) if status.code == code),
+            "{group}: {refused:?}"
+        );
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs the built command: cargo xtask test"]
 async fn a_signal_to_the_group_ends_both_at_once_and_leaves_no_file() {
     let mut pair = Pair::start("signal", |_| {}).await;
     let before = pair.folder.files();
@@ -230,6 +265,7 @@ fn what_cannot_be_followed_is_refused_with_one_line() {
         ),
         ("--service-cluster-ip-range=nonsense", None, "Error: --service-cluster-ip-range: "),
         ("--authorization-mode=Nope", None, r#"Error: authorization-mode "Nope" is not a valid mode"#),
+        ("--authorization-config=/none-such", None, "Error: --authorization-config: /none-such: "),
         ("--v=0", Some(("KUBEWRIGHT_NODES", "many")), "Error: KUBEWRIGHT_NODES: "),
         (&format!("--secure-port={port}"), None, "Error: cannot listen on 127.0.0.1:"),
     ] {

@@ -125,6 +125,15 @@ impl Pair {
     /// Starts both with the flags of controller-runtime's envtest and waits as it does. `adjust` is what a test changes in
     /// the command of the API server.
     pub(super) async fn start(test: &str, adjust: impl FnOnce(&mut Command)) -> Self {
+        Self::start_authorizing(test, "--authorization-mode=RBAC", adjust).await
+    }
+
+    /// The same, with this flag to say who may do what.
+    pub(super) async fn start_authorizing(
+        test: &str,
+        authorization: &str,
+        adjust: impl FnOnce(&mut Command),
+    ) -> Self {
         let folder = Folder::new(test);
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let authority = Endpoint::bind(any, &World::real()).await.expect("certificates");
@@ -141,7 +150,8 @@ impl Pair {
         }
         let ports = (free_port(), free_port());
         let etcd = folder.spawn("etcd", &etcd_arguments(&folder.0, ports.1), |_| {});
-        let apiserver = folder.spawn("kube-apiserver", &apiserver_arguments(&folder.0, ports), adjust);
+        let arguments = apiserver_arguments(&folder.0, ports, authorization);
+        let apiserver = folder.spawn("kube-apiserver", &arguments, adjust);
         let pair = Self { folder, apiserver, etcd, ports, authority };
         let healthy = async || pair.anonymous().apiserver_version().await.ok();
         tokio::time::timeout(PATIENCE, eventually(healthy)).await.expect("the API server is healthy");
@@ -197,11 +207,11 @@ fn etcd_arguments(folder: &Path, port: u16) -> Vec<String> {
     ]
 }
 
-fn apiserver_arguments(folder: &Path, (port, etcd): (u16, u16)) -> Vec<String> {
+fn apiserver_arguments(folder: &Path, (port, etcd): (u16, u16), authorization: &str) -> Vec<String> {
     let file = |name: &str| folder.join(name).display().to_string();
     vec![
         "--allow-privileged=true".to_owned(),
-        "--authorization-mode=RBAC".to_owned(),
+        authorization.to_owned(),
         "--bind-address=127.0.0.1".to_owned(),
         format!("--cert-dir={}", folder.display()),
         format!("--client-ca-file={}", file("client-cert-auth-ca.crt")),

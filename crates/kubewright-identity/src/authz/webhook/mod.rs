@@ -1,5 +1,7 @@
 //! A server that is asked who may do what (`k8s.io/apiserver/plugin/pkg/authorizer/webhook`).
 
+mod conditions;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -14,7 +16,9 @@ use super::{Attributes, Decision, DecisionKind, null_is_default};
 use crate::authn::User;
 use crate::webhook::{Client, Remote};
 
-/// How long an answer may take.
+pub use conditions::{MatchCondition, MatchConditions};
+
+/// How long an answer may take, unless it is said.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// How many answers are remembered.
 const MAX_REMEMBERED: usize = 8192;
@@ -50,6 +54,25 @@ impl ReviewVersion {
     }
 }
 
+/// What is decided where a server cannot be asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FailurePolicy {
+    /// Others may allow it.
+    #[default]
+    NoOpinion,
+    /// It is forbidden.
+    Deny,
+}
+
+impl FailurePolicy {
+    fn decision(self, error: String) -> Decision {
+        match self {
+            Self::NoOpinion => Decision::failed(error),
+            Self::Deny => Decision { verdict: DecisionKind::Deny, ..Decision::failed(error) },
+        }
+    }
+}
+
 /// A version that no server is asked in.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unsupported webhook authorizer version {0:?}, supported versions are \"v1\", \"v1beta1\"")]
@@ -61,6 +84,10 @@ pub struct Reviewer {
     version: ReviewVersion,
     /// How long an answer is remembered, if it allows and if it does not.
     lifetimes: (Duration, Duration),
+    /// How long an answer may take.
+    timeout: Duration,
+    on_failure: FailurePolicy,
+    conditions: MatchConditions,
     remembered: Mutex<BTreeMap<Question, (Timestamp, Decision)>>,
 }
 
@@ -92,7 +119,33 @@ impl Reviewer {
     #[must_use]
     pub fn new(remote: Remote, version: ReviewVersion) -> Self {
         let lifetimes = (Duration::from_secs(300), Duration::from_secs(30));
-        Self { remote, version, lifetimes, remembered: Mutex::default() }
+        Self {
+            remote,
+            version,
+            lifetimes,
+            timeout: TIMEOUT,
+            on_failure: FailurePolicy::default(),
+            conditions: MatchConditions::default(),
+            remembered: Mutex::default(),
+        }
+    }
+
+    /// How long an answer may take. Default: 30 seconds.
+    #[must_use]
+    pub fn timing_out(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
+    }
+
+    /// What is decided where the server cannot be asked, or the conditions fail. Default: [`FailurePolicy::NoOpinion`].
+    #[must_use]
+    pub fn on_failure(self, on_failure: FailurePolicy) -> Self {
+        Self { on_failure, ..self }
+    }
+
+    /// Asks only about requests for which all these conditions hold, and has no opinion of others. Default: about all.
+    #[must_use]
+    pub fn matching(self, conditions: MatchConditions) -> Self {
+        Self { conditions, ..self }
     }
 
     /// How long answers are remembered, in the cluster's time (`--authorization-webhook-cache-authorized-ttl` and
@@ -103,11 +156,19 @@ impl Reviewer {
         self
     }
 
-    pub(super) fn version(&self) -> ReviewVersion {
-        self.version
+    /// What the server is asked about a request.
+    ///
+    /// # Errors
+    /// The decision, where it is not asked.
+    pub(super) fn question(&self, user: &User, what: &Attributes<'_>) -> Result<Question, Decision> {
+        match self.conditions.hold(user, what) {
+            Ok(true) => Ok(Question::new(self.version, user, what)),
+            Ok(false) => Err(Decision::no_opinion("")),
+            Err(why) => Err(self.on_failure.decision(why)),
+        }
     }
 
-    /// The answer to a question, remembered or new. A server that cannot be asked has no opinion.
+    /// The answer to a question, remembered or new.
     pub(super) async fn ask(&self, client: &Client, clock: Clock, question: &Question) -> Decision {
         let now = clock.now();
         if let Some((until, known)) = self.remembered.lock().get(question)
@@ -120,11 +181,11 @@ impl Reviewer {
             self.version.name(),
             question.spec
         );
-        let answer = match self.remote.post(client, body.into(), TIMEOUT).await {
+        let answer = match self.remote.post(client, body.into(), self.timeout).await {
             Ok(answer) => answer,
             Err(why) => {
                 tracing::error!(%why, "the authorization webhook gave no answer");
-                return Decision::failed(why.to_string());
+                return self.on_failure.decision(why.to_string());
             }
         };
         match serde_json::from_slice::<Answer>(&answer) {
@@ -133,7 +194,7 @@ impl Reviewer {
                 self.remember(question, &decision, answer.status.allowed, now);
                 decision
             }
-            Err(why) => Decision::failed(why.to_string()),
+            Err(why) => self.on_failure.decision(why.to_string()),
         }
     }
 
@@ -224,6 +285,12 @@ fn resource_attributes(what: &Attributes<'_>) -> Value {
     let told = texts.into_iter().filter(|(_, text)| !text.is_empty());
     let mut attributes: Map<String, Value> =
         told.map(|(member, text)| (member.to_owned(), text.into())).collect();
+    attributes.extend(selectors(what).map(|(member, selector)| (member.to_owned(), selector)));
+    Value::Object(attributes)
+}
+
+/// The selectors of a list, as a review tells them.
+fn selectors(what: &Attributes<'_>) -> impl Iterator<Item = (&'static str, Value)> {
     let fields: Vec<Value> = field_terms(what.field_selector)
         .unwrap_or_default()
         .iter()
@@ -233,12 +300,9 @@ fn resource_attributes(what: &Attributes<'_>) -> Value {
         })
         .collect();
     let labels = LabelSelector::parse(what.label_selector).unwrap_or_default().requirements();
-    for (member, requirements) in [("fieldSelector", fields), ("labelSelector", labels)] {
-        if !requirements.is_empty() {
-            attributes.insert(member.to_owned(), json!({"requirements": requirements}));
-        }
-    }
-    Value::Object(attributes)
+    let both = [("fieldSelector", fields), ("labelSelector", labels)];
+    let told = both.into_iter().filter(|(_, requirements)| !requirements.is_empty());
+    told.map(|(member, requirements)| (member, json!({"requirements": requirements})))
 }
 
 #[cfg(test)]

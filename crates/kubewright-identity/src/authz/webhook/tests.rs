@@ -55,8 +55,10 @@ impl Test {
     }
 
     async fn ask(&self, what: &Attributes<'_>) -> Decision {
-        let question = Question::new(self.reviewer.version(), &alice(), what);
-        self.reviewer.ask(&self.client, self.world.clock, &question).await
+        match self.reviewer.question(&alice(), what) {
+            Ok(question) => self.reviewer.ask(&self.client, self.world.clock, &question).await,
+            Err(decision) => decision,
+        }
     }
 }
 
