@@ -30,9 +30,7 @@ impl<'a> Evaluator<'a, '_> {
         };
         let mut optional = false;
         if let Value::Optional(inner) = &value {
-            let Some(inner) = inner else {
-                return Ok(if path.test { Value::Bool(false) } else { value });
-            };
+            let Some(inner) = inner else { return Ok(nothing(path)) };
             value = inner.without_declaration();
             optional = true;
         }
@@ -54,7 +52,7 @@ impl<'a> Evaluator<'a, '_> {
             }
             match found {
                 Some(found) => value = found,
-                None => return Ok(Value::Optional(None)),
+                None => return Ok(nothing(path)),
             }
             self.charge(1)?;
         }
@@ -108,6 +106,11 @@ impl<'a> Evaluator<'a, '_> {
         });
         value.get_or_init(|| result).clone()
     }
+}
+
+/// What a path gives that ends before its last step: a test says no (`evalTestOnly.Eval`).
+fn nothing<'a>(path: &Path) -> Value<'a> {
+    if path.test { Value::Bool(false) } else { Value::Optional(None) }
 }
 
 /// The element of a list, the value of a map, the field of an object.
