@@ -14,10 +14,14 @@ impl<'a> Evaluator<'a, '_> {
         // A test counts as its steps only; and so does a choice (`a ? b : c`) that something is selected from.
         let free = path.test || matches!(path.base, Base::Node(super::Node::Conditional(_)));
         self.charge(u64::from(!free))?;
-        value
+        match value {
+            Ok(Value::Optional(found)) if path.test => Ok(Value::Bool(found.is_some())),
+            value => value,
+        }
     }
 
-    /// The value of a path; counts what its steps cost.
+    /// The value of a path; counts what its steps cost. A test of an optional gives what is found as an optional: so it stays where it is
+    /// chosen (`a ? has(b.?c.d) : e`), as in cel-go (`conditionalAttribute.Resolve`), and is no truth there.
     pub(super) fn resolve(&mut self, path: &Path) -> Outcome<'a> {
         let mut value = match &path.base {
             Base::Variable(name) => match self.bindings.get(name) {
@@ -30,7 +34,7 @@ impl<'a> Evaluator<'a, '_> {
         };
         let mut optional = false;
         if let Value::Optional(inner) = &value {
-            let Some(inner) = inner else { return Ok(nothing(path)) };
+            let Some(inner) = inner else { return Ok(value) };
             value = inner.without_declaration();
             optional = true;
         }
@@ -48,11 +52,11 @@ impl<'a> Evaluator<'a, '_> {
             };
             if test {
                 self.charge(u64::from(found.is_some() || !optional))?;
-                return Ok(Value::Bool(found.is_some()));
+                return Ok(if optional { Value::optional(found) } else { Value::Bool(found.is_some()) });
             }
             match found {
                 Some(found) => value = found,
-                None => return Ok(nothing(path)),
+                None => return Ok(Value::Optional(None)),
             }
             self.charge(1)?;
         }
@@ -106,11 +110,6 @@ impl<'a> Evaluator<'a, '_> {
         });
         value.get_or_init(|| result).clone()
     }
-}
-
-/// What a path gives that ends before its last step: a test says no (`evalTestOnly.Eval`).
-fn nothing<'a>(path: &Path) -> Value<'a> {
-    if path.test { Value::Bool(false) } else { Value::Optional(None) }
 }
 
 /// The element of a list, the value of a map, the field of an object.

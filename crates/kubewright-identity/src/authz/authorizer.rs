@@ -230,7 +230,7 @@ mod tests {
         let store = Memory::new();
         let reviewer = Reviewer::new(webhook::tests::remote(), ReviewVersion::V1);
         let clock = kubewright_world::World::simulated(1).clock;
-        let authorizer = Authorizer::new(vec![Mode::Rbac, Mode::Webhook(reviewer)], clock);
+        let authorizer = Authorizer::new(vec![Mode::Rbac, Mode::Webhook(Box::new(reviewer))], clock);
         let server = webhook::tests::Server::new(json!({"allowed": true, "reason": "friend"}));
         authorizer.client.as_ref().unwrap().attach(Arc::clone(&server) as Arc<dyn crate::webhook::Local>);
         put(&store, CLUSTER_ROLES, "r", Expect::Absent, &role("", "get"));

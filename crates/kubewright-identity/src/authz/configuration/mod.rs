@@ -211,7 +211,7 @@ impl Configuration {
                     policies
                 }
                 _ => match webhook {
-                    Some(webhook) => webhook.reviewer(&at, open, &mut found).map(Mode::Webhook),
+                    Some(webhook) => webhook.reviewer(&at, open, &mut found).map(Box::new).map(Mode::Webhook),
                     None => {
                         found.required(at("webhook"), "required when type=Webhook");
                         None

@@ -18,7 +18,7 @@ pub enum Mode {
     /// Roles and bindings.
     Rbac,
     /// A server is asked.
-    Webhook(Reviewer),
+    Webhook(Box<Reviewer>),
 }
 
 /// Why modes cannot be used together.
@@ -75,7 +75,7 @@ impl Mode {
                 "ABAC" => Self::Abac(policies.take().ok_or(ModeError::NoPolicies)?),
                 "Node" => Self::Node,
                 "RBAC" => Self::Rbac,
-                "Webhook" => Self::Webhook(webhook.take().ok_or(ModeError::NoWebhook)?),
+                "Webhook" => Self::Webhook(Box::new(webhook.take().ok_or(ModeError::NoWebhook)?)),
                 _ => return Err(ModeError::Unknown(name.clone())),
             })
         };
