@@ -225,6 +225,38 @@ async fn a_definition_that_goes_says_so_in_its_conditions() {
     api.get(&format!("{definitions}/boxes.example.com")).await.refused(404, "NotFound");
 }
 
+/// They are deleted straight from the store (`crd_finalizer.go`, `deleteInstances`).
+#[tokio::test(start_paused = true)]
+async fn nobody_is_asked_whether_the_objects_of_a_definition_that_goes_may_go() {
+    let api = Api::start().await;
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let definition = json!({
+        "metadata": {"name": "boxes.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced", "names": {"plural": "boxes", "kind": "Box"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}]
+        }
+    });
+    api.post(definitions, definition).await.expect(201);
+    let boxes = "/apis/example.com/v1/namespaces/default/boxes";
+    api.post(boxes, json!({"apiVersion": "example.com/v1", "kind": "Box", "metadata": {"name": "a"}}))
+        .await
+        .expect(201);
+    let rules = json!({"resourceRules": [{
+        "apiGroups": ["example.com"], "apiVersions": ["*"], "operations": ["DELETE"], "resources": ["*"]
+    }]});
+    let spec = json!({"matchConstraints": rules, "validations": [{"expression": "false"}]});
+    let registration = "/apis/admissionregistration.k8s.io/v1";
+    let policy = json!({"metadata": {"name": "p"}, "spec": spec});
+    api.post(&format!("{registration}/validatingadmissionpolicies"), policy).await.expect(201);
+    let binding =
+        json!({"metadata": {"name": "p"}, "spec": {"policyName": "p", "validationActions": ["Deny"]}});
+    api.post(&format!("{registration}/validatingadmissionpolicybindings"), binding).await.expect(201);
+    api.delete(&format!("{boxes}/a")).await.refused(422, "Invalid");
+    api.delete(&format!("{definitions}/boxes.example.com")).await.expect(200);
+    api.get(&format!("{definitions}/boxes.example.com")).await.refused(404, "NotFound");
+}
+
 #[tokio::test(start_paused = true)]
 async fn options_that_make_no_sense_are_told() {
     let api = Api::start().await;

@@ -29,7 +29,7 @@ const TURN: usize = 100;
 /// Whether admission is asked about a deletion.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asks {
-    /// It is part of what was admitted already.
+    /// It is part of what was admitted already, or is the server's own.
     Nobody,
     /// It is the one that the request names.
     ForOne,
@@ -53,7 +53,7 @@ pub async fn delete(engine: &Engine, call: Call<'_>, options: &DeleteOptions) ->
     Written::new(code, outcome.map(|(result, _)| result), warnings)
 }
 
-/// As [`delete`], of an object whose deletion is part of what was admitted already.
+/// As [`delete`], of an object whose deletion is part of what was admitted already, or that the server deletes by itself.
 ///
 /// # Errors
 /// As [`delete`], but for admission.

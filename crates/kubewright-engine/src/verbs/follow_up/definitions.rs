@@ -88,6 +88,7 @@ pub(crate) async fn resume(engine: &Engine) {
     }
 }
 
+/// Deletes the objects of a definition straight from the store: no admission is asked (`CRDFinalizer.deleteInstances`).
 async fn delete_objects_of(engine: &Engine, definitions: &Arc<Kind>, name: &str) {
     let kinds = engine.kinds();
     let made: Vec<_> = kinds.iter().filter(|kind| made_by(kind, name)).collect();
@@ -100,9 +101,8 @@ async fn delete_objects_of(engine: &Engine, definitions: &Arc<Kind>, name: &str)
             let object = encode::value(&kind, &entry);
             let (namespace, name) = (object::namespace(&object), object::name(&object));
             // Gone meanwhile, or held by a finalizer: both are fine, the last one to go finishes the definition.
-            let _ =
-                Box::pin(delete::delete(engine, Call { namespace, name, ..call }, &DeleteOptions::default()))
-                    .await;
+            let call = Call { namespace, name, ..call };
+            let _ = Box::pin(delete::delete_admitted(engine, call, &DeleteOptions::default())).await;
         }
     }
     finish_definition(engine, definitions, name).await;
