@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::go::quoted_by_time;
+
 /// Why a text is no duration, in Go's words (without its `time: `).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DurationError {
@@ -16,9 +18,11 @@ pub enum DurationError {
 impl std::fmt::Display for DurationError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Invalid(text) => write!(f, "invalid duration {text:?}"),
-            Self::MissingUnit(text) => write!(f, "missing unit in duration {text:?}"),
-            Self::UnknownUnit(unit, text) => write!(f, "unknown unit {unit:?} in duration {text:?}"),
+            Self::Invalid(text) => write!(f, "invalid duration {}", quoted_by_time(text)),
+            Self::MissingUnit(text) => write!(f, "missing unit in duration {}", quoted_by_time(text)),
+            Self::UnknownUnit(unit, text) => {
+                write!(f, "unknown unit {} in duration {}", quoted_by_time(unit), quoted_by_time(text))
+            }
         }
     }
 }
@@ -44,7 +48,8 @@ pub fn nanoseconds(text: &str) -> Result<i64, DurationError> {
     while !rest.is_empty() {
         let (whole, after) = split_digits(rest);
         let (fraction, after) = after.strip_prefix('.').map_or(("", after), split_digits);
-        if whole.is_empty() && fraction.is_empty() {
+        let is_too_long = || whole.parse::<u64>().map_or(true, |whole| whole > MOST);
+        if whole.is_empty() && fraction.is_empty() || !whole.is_empty() && is_too_long() {
             return Err(invalid());
         }
         let is_number = |character: char| character == '.' || character.is_ascii_digit();

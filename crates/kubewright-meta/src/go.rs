@@ -21,6 +21,27 @@ pub fn in_html(json: &str) -> Cow<'_, str> {
     escaped.into()
 }
 
+/// A text in quotes as Go's package `time` writes it: what is no printable ASCII stands there byte by byte.
+#[must_use]
+pub fn quoted_by_time(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' => {
+                quoted.push('\\');
+                quoted.push(char::from(byte));
+            }
+            b' '..=0x7f => quoted.push(char::from(byte)),
+            _ => {
+                let _ = write!(quoted, "\\x{byte:02x}");
+            }
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
 /// A number as Go's JSON has it: with an exponent where it is very small or very great.
 #[must_use]
 pub fn float(number: f64) -> String {
@@ -59,6 +80,11 @@ mod tests {
         {
             assert_eq!(float(number), text);
         }
+    }
+
+    #[test]
+    fn what_is_no_ascii_is_told_byte_by_byte() {
+        assert_eq!(quoted_by_time("1\u{b5}s \"\\\n"), r#""1\xc2\xb5s \"\\\x0a""#);
     }
 
     #[test]

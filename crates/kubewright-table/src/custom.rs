@@ -1,6 +1,7 @@
 //! The columns of custom kinds (`registry/customresource/tableconvertor` of `k8s.io/apiextensions-apiserver`).
 
 use jiff::Timestamp;
+use kubewright_meta::go;
 use kubewright_meta::jsonpath::Path;
 use serde_json::{Value, json};
 
@@ -94,12 +95,14 @@ impl CustomColumn {
     pub(super) fn cell(&self, object: &Value, now: Timestamp) -> Value {
         let found = self.path.find(object);
         let Some(value) = found.first() else { return Value::Null };
-        match (self.kind, value) {
+        match (self.kind, &**value) {
             (Kind::String, value) => shown(value).into(),
             (Kind::Integer, Value::Number(number)) => {
                 number.as_i64().or_else(|| number.as_f64().map(|number| number as i64)).into()
             }
-            (Kind::Number, Value::Number(_)) | (Kind::Boolean, Value::Bool(_)) => (*value).clone(),
+            (Kind::Number, value @ Value::Number(_)) | (Kind::Boolean, value @ Value::Bool(_)) => {
+                value.clone()
+            }
             (Kind::Date, Value::String(time)) => date(time, now).into(),
             _ => Value::Null,
         }
@@ -113,18 +116,13 @@ fn date(time: &str, now: Timestamp) -> String {
     }
 }
 
-/// A value as text: whole numbers have no fraction, and what has parts is JSON.
+/// A value as Go prints it: what has parts is JSON.
 fn shown(value: &Value) -> String {
     match value {
         Value::Null => "<no value>".to_owned(),
         Value::String(text) => text.clone(),
-        Value::Number(number) => match number.as_f64() {
-            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 1e21 => {
-                format!("{float:.0}")
-            }
-            _ => number.to_string(),
-        },
-        other => other.to_string(),
+        Value::Number(number) if number.is_f64() => go::printed(number.as_f64().unwrap_or_default()),
+        other => go::in_html(&other.to_string()).into_owned(),
     }
 }
 

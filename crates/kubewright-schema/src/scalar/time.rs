@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::civil::Date;
+use kubewright_meta::go::quoted_by_time;
 
 /// How fine a time is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,13 +30,14 @@ impl Precision {
 /// Text that is no such time, in the words of Go's `time.Parse`.
 pub(crate) fn canonical(text: &str, precision: Precision) -> Result<String, String> {
     let time = parse(text, precision).map_err(|mistake| {
-        let start = format!("parsing time {text:?}");
+        let start = format!("parsing time {}", quoted_by_time(text));
         match mistake {
             Mistake::Element { rest, element } => {
-                format!("{start} as {:?}: cannot parse {rest:?} as {element:?}", precision.layout())
+                let rest = quoted_by_time(rest);
+                format!("{start} as {:?}: cannot parse {rest} as {element:?}", precision.layout())
             }
             Mistake::Range(what) => format!("{start}: {what} out of range"),
-            Mistake::Extra(rest) => format!("{start}: extra text: {rest:?}"),
+            Mistake::Extra(rest) => format!("{start}: extra text: {}", quoted_by_time(rest)),
         }
     })?;
     Ok(match precision {
