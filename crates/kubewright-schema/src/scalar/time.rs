@@ -95,6 +95,12 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Hours may be one digit (`getnum`).
+    fn hour(&mut self) -> Result<i16, Mistake<'a>> {
+        let digits = self.rest.bytes().take(2).take_while(u8::is_ascii_digit).count();
+        self.number(digits.max(1), "15")
+    }
+
     fn mark(&mut self, mark: &'static str) -> Result<(), Mistake<'a>> {
         self.rest =
             self.rest.strip_prefix(mark).ok_or(Mistake::Element { rest: self.rest, element: mark })?;
@@ -155,7 +161,7 @@ fn parse(text: &str, precision: Precision) -> Result<Timestamp, Mistake<'_>> {
     reader.mark("-")?;
     let day = reader.number(2, "02")?;
     reader.mark("T")?;
-    let hour = within(reader.number(2, "15")?, 0, 23, "hour")?;
+    let hour = within(reader.hour()?, 0, 23, "hour")?;
     reader.mark(":")?;
     let minute = within(reader.number(2, "04")?, 0, 59, "minute")?;
     reader.mark(":")?;
@@ -187,6 +193,7 @@ mod tests {
         for (given, written) in [
             ("2024-02-29T12:00:00Z", "2024-02-29T12:00:00Z"),
             ("2024-02-29T12:00:00+02:00", "2024-02-29T10:00:00Z"),
+            ("2024-02-29T1:00:00Z", "2024-02-29T01:00:00Z"),
             ("2024-02-29T12:00:00.987654321Z", "2024-02-29T12:00:00Z"),
         ] {
             assert_eq!(canonical(given, Precision::Seconds).as_deref(), Ok(written));
