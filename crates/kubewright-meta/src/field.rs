@@ -179,7 +179,7 @@ fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
         Value::Number(number) if number.is_f64() => go::printed(number.as_f64().unwrap_or_default()),
-        other => other.to_string(),
+        other => go::json(other),
     }
 }
 

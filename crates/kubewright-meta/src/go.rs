@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use serde_json::Value;
+
 /// JSON with what Go escapes in texts: what HTML knows is escaped, and so are two separators of lines. These stand in texts only.
 #[must_use]
 pub fn in_html(json: &str) -> Cow<'_, str> {
@@ -40,6 +42,42 @@ pub fn quoted_by_time(text: &str) -> String {
     }
     quoted.push('"');
     quoted
+}
+
+/// A value as Go's JSON has it.
+#[must_use]
+pub fn json(value: &Value) -> String {
+    let mut json = String::new();
+    write_json(value, &mut json);
+    in_html(&json).into_owned()
+}
+
+fn write_json(value: &Value, json: &mut String) {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            json.push_str(&float(number.as_f64().unwrap_or_default()))
+        }
+        Value::Array(items) => {
+            json.push('[');
+            for (at, item) in items.iter().enumerate() {
+                json.push_str(if at > 0 { "," } else { "" });
+                write_json(item, json);
+            }
+            json.push(']');
+        }
+        Value::Object(members) => {
+            json.push('{');
+            for (at, (name, member)) in members.iter().enumerate() {
+                json.push_str(if at > 0 { "," } else { "" });
+                let _ = write!(json, "{}:", Value::from(name.as_str()));
+                write_json(member, json);
+            }
+            json.push('}');
+        }
+        other => {
+            let _ = write!(json, "{other}");
+        }
+    }
 }
 
 /// A number as Go's JSON has it: with an exponent where it is very small or very great.
@@ -80,6 +118,12 @@ mod tests {
         {
             assert_eq!(float(number), text);
         }
+    }
+
+    #[test]
+    fn numbers_and_texts_within_a_value_are_written_as_go_writes_them() {
+        let value = serde_json::json!({"a": [1000.0, 1e21, 1, "x<y"], "b": null});
+        assert_eq!(json(&value), r#"{"a":[1000,1e+21,1,"x\u003cy"],"b":null}"#);
     }
 
     #[test]

@@ -231,7 +231,7 @@ fn isbn_digits(text: &str) -> Vec<u8> {
     text.bytes().filter(|one| *one != b'-' && !one.is_ascii_whitespace()).collect()
 }
 
-/// Six, eight or twenty bytes, written `00:00:5e:..`, `00-00-5e-..` or `0000.5e00.5301`.
+/// Six, eight or twenty bytes, written `00:00:5e:..`, `00-00-5e-..`, `0000.5e00.5301`, or without marks since Go 1.26.
 fn is_mac(text: &str) -> bool {
     let bytes = |mark: char, digits: usize| {
         let parts: Vec<_> = text.split(mark).collect();
@@ -239,7 +239,11 @@ fn is_mac(text: &str) -> bool {
             parts.iter().all(|part| part.len() == digits && part.bytes().all(|one| one.is_ascii_hexdigit()));
         (shape && parts.len() > 1).then(|| parts.len() * digits / 2)
     };
-    let length = bytes(':', 2).or_else(|| bytes('-', 2)).or_else(|| bytes('.', 4));
+    let plain = || {
+        let is_hex = text.bytes().all(|one| one.is_ascii_hexdigit());
+        (is_hex && text.len().is_multiple_of(2)).then_some(text.len() / 2)
+    };
+    let length = bytes(':', 2).or_else(|| bytes('-', 2)).or_else(|| bytes('.', 4)).or_else(plain);
     matches!(length, Some(6 | 8 | 20))
 }
 
@@ -332,8 +336,8 @@ mod tests {
         ("k8s-short-name", &["a-b"], &["a.b", "-a"]),
         (
             "mac",
-            &["00:00:5e:00:53:01", "0000.5e00.5301", "00-00-5e-00-53-01"],
-            &["zz", "00:00", "00:00:5e:00:53:0"],
+            &["00:00:5e:00:53:01", "0000.5e00.5301", "00-00-5e-00-53-01", "00005e005301"],
+            &["zz", "00:00", "00:00:5e:00:53:0", "00005e00530"],
         ),
         ("password", &["anything"], &[]),
         ("rgbcolor", &["rgb(0, 10,255)"], &["rgb(256,0,0)"]),

@@ -122,7 +122,7 @@ fn shown(value: &Value) -> String {
         Value::Null => "<no value>".to_owned(),
         Value::String(text) => text.clone(),
         Value::Number(number) if number.is_f64() => go::printed(number.as_f64().unwrap_or_default()),
-        other => go::in_html(&other.to_string()).into_owned(),
+        other => go::json(other),
     }
 }
 

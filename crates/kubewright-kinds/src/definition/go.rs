@@ -1,7 +1,7 @@
 //! Parts of a definition as messages quote them: the internal structs of kube-apiserver as Go's `encoding/json` writes
 //! them, every field in the order of its declaration (`pkg/apis/apiextensions/{types,types_jsonschema}.go`).
 
-use kubewright_meta::go::{float, in_html};
+use kubewright_meta::go::{float, json};
 use serde_json::Value;
 
 use super::part;
@@ -197,7 +197,7 @@ fn field(form: Form, value: Option<&Value>) -> String {
         value.as_array().map_or_else(null, |all| list(all.iter().map(write)))
     };
     match form {
-        Form::Text | Form::Flag | Form::Plain => plain(value),
+        Form::Text | Form::Flag | Form::Plain => json(value),
         Form::Float => value.as_f64().map_or_else(null, float),
         Form::Schema => schema(value),
         Form::Schemas => each(&schema),
@@ -214,7 +214,7 @@ fn field(form: Form, value: Option<&Value>) -> String {
         }
         Form::Dependencies => named(value, &|one| {
             let of = if one.is_object() { schema(one) } else { null() };
-            let names = if one.is_array() { plain(one) } else { null() };
+            let names = if one.is_array() { json(one) } else { null() };
             format!("{{\"Schema\":{of},\"Property\":{names}}}")
         }),
     }
@@ -222,13 +222,9 @@ fn field(form: Form, value: Option<&Value>) -> String {
 
 fn named(value: &Value, write: &dyn Fn(&Value) -> String) -> String {
     value.as_object().map_or_else(null, |all| {
-        let parts = all.iter().map(|(name, one)| format!("{}:{}", plain(&name.as_str().into()), write(one)));
+        let parts = all.iter().map(|(name, one)| format!("{}:{}", json(&name.as_str().into()), write(one)));
         format!("{{{}}}", parts.collect::<Vec<_>>().join(","))
     })
-}
-
-fn plain(value: &Value) -> String {
-    in_html(&value.to_string()).into_owned()
 }
 
 #[cfg(test)]
