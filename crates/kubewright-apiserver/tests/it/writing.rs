@@ -5,7 +5,9 @@ mod devices;
 mod reset;
 
 use http::Method;
+use kubewright_engine::Settings;
 use kubewright_identity::authn::User;
+use kubewright_spec::Version;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Api};
@@ -479,19 +481,27 @@ async fn managed_fields_are_seen_in_what_is_applied_only_where_all_of_them_are_e
     assert_eq!(applied["metadata"]["managedFields"][0]["manager"], "me");
 }
 
-/// Go leaves out a name that is empty, and an item of a map list without its key does not fit the schema (`UpdateNoErrors`).
+/// Go leaves out a name that is empty, and an item of a map list without its key does not fit the schema (`UpdateNoErrors`, which since v1.37
+/// leaves the owners as they were).
 #[tokio::test(start_paused = true)]
-async fn an_item_that_was_applied_with_an_empty_key_takes_all_owners_with_the_next_write() {
-    let api = Api::start().await;
+async fn an_item_that_was_applied_with_an_empty_key_takes_all_owners_with_the_next_write_before_1_37() {
+    for (kubernetes, keeps) in [(Version::V1_36, false), (Version::V1_37, true)] {
+        with_an_empty_key(kubernetes, keeps).await;
+    }
+}
+
+async fn with_an_empty_key(kubernetes: Version, keeps: bool) {
+    let api = Api::start_with(Settings { kubernetes, ..Settings::default() }).await;
     let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"}, "secrets": [{"name": ""}]});
     let path = "/api/v1/namespaces/default/serviceaccounts/a";
     let yaml = [("content-type", "application/apply-patch+yaml")];
     let apply = format!("{path}?fieldManager=m");
     let made = api.send(Method::PATCH, &apply, &yaml, account.to_string()).await.expect(201);
-    assert!(made["metadata"]["managedFields"].is_array());
+    let owners = made["metadata"].get("managedFields");
+    assert!(owners.is_some_and(Value::is_array));
     let change = json!({"automountServiceAccountToken": false});
     let changed = api.patch(path, "merge", change).await.expect(200);
-    assert_eq!(changed["metadata"].get("managedFields"), None);
+    assert_eq!(changed["metadata"].get("managedFields"), owners.filter(|_| keeps));
 }
 
 /// Protobuf has an entry without a value for them, and one with an empty value for bytes without contents (`generated.pb.go`).

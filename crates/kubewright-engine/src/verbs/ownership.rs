@@ -35,8 +35,7 @@ impl OwnedWrite<'_> {
         self.own_knowing(next, &Conversions::default());
     }
 
-    /// As [`Self::own`], also of a kind between whose versions a webhook converts. Where that fails nobody owns anything
-    /// (`FieldManager.UpdateNoErrors`).
+    /// As [`Self::own`], also of a kind between whose versions a webhook converts. Where that fails, see [`fields::disown`].
     pub(super) async fn own_converting(&self, next: &mut Value) {
         if !convert::asks_to_view(self.call.kind) {
             return self.own(next);
@@ -50,7 +49,7 @@ impl OwnedWrite<'_> {
         match owned.await {
             Ok(owned) => *next = owned,
             Err(_) => {
-                object::set_meta(&mut sent, "managedFields", None);
+                fields::disown(&**self.call.kind, self.live, &mut sent);
                 *next = sent;
             }
         }
@@ -59,8 +58,7 @@ impl OwnedWrite<'_> {
     fn own_knowing(&self, next: &mut Value, conversions: &Conversions) {
         let Self { call, live, .. } = *self;
         if type_of_body::says_other(call.kind, next) && !is_convertible(call.kind, next) {
-            // Nobody can say who owns what, and so nobody does (`FieldManager.UpdateNoErrors`).
-            return object::set_meta(next, "managedFields", None);
+            return fields::disown(&**call.kind, live, next);
         }
         let mut written = as_written(call.kind, next);
         if let Some(complete) = call.kind.rules.complete.filter(|_| live.is_none()) {

@@ -115,4 +115,8 @@ impl Version for Kind {
     fn left_alone(&self, subresource: &str) -> Option<&Set> {
         self.ownership.left_alone(subresource)
     }
+
+    fn keeps_owners(&self) -> bool {
+        self.kubernetes() >= kubewright_spec::Version::V1_37
+    }
 }

@@ -39,5 +39,5 @@ pub use mutation::mutate;
 pub use remove::remove;
 pub use set::{Set, Step, named};
 pub use shape::Shape;
-pub use update::Write;
+pub use update::{Write, disown};
 pub use versions::{Version, Versions};

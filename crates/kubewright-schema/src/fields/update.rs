@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
+use kubewright_meta::object;
 use serde_json::Value;
 
 use super::check::{check, misfit};
@@ -13,7 +14,7 @@ use super::managed::{Entry, Managed, Manager, Operation, is_reset};
 use super::reconcile::reconcile;
 use super::set::{Set, named};
 use super::shape::Shape;
-use super::versions::Versions;
+use super::versions::{Version, Versions};
 
 /// The most entries of updates that an object keeps (`DefaultMaxUpdateManagers`).
 const MOST_UPDATES: usize = 10;
@@ -51,12 +52,18 @@ pub struct Write<'a> {
     pub now: &'a str,
 }
 
+/// Gives an object the owners that it has after a write that cannot be compared: none, or, since v1.37, those of before
+/// (`k8s.io/apimachinery/pkg/util/managedfields/internal/fieldmanager.go`, `UpdateNoErrors`).
+pub fn disown(written: &dyn Version, live: Option<&Value>, next: &mut Value) {
+    let before = live.and_then(|live| live.get("metadata")?.get("managedFields"));
+    object::set_meta(next, "managedFields", before.filter(|_| written.keeps_owners()).cloned());
+}
+
 impl Write<'_> {
     /// Sets `metadata.managedFields` of `next`, an object as the client sent it (typed and defaulted): what `live` has,
     /// or, where the client brought other entries along, those; with the fields that the write changes given to its
-    /// manager. `live` is `None` for a creation. An object that cannot be compared, or does not fit
-    /// the schema (its status, say, which is not written), loses its entries
-    /// (`k8s.io/apimachinery/pkg/util/managedfields/internal/fieldmanager.go`, `UpdateNoErrors`).
+    /// manager. `live` is `None` for a creation. Of an object that cannot be compared, or does not fit
+    /// the schema (its status, say, which is not written), see [`disown`].
     pub fn update(&self, live: Option<&Value>, next: &mut Value) {
         let given = take_managed(next);
         let old = live.and_then(|live| live.get("metadata")?.get("managedFields"));
@@ -64,15 +71,15 @@ impl Write<'_> {
         let written = self.versions.written();
         let misfits = |object: &Value| misfit(Shape::of(written), object).is_some();
         if self.may_misfit(&managed) && (misfits(next) || live.is_some_and(misfits)) {
-            return;
+            return disown(written, live, next);
         }
         // An object whose entries were cleared stays without them until somebody applies.
         if live.is_some() && managed.entries.is_empty() {
             return;
         }
-        let live = live.unwrap_or(self.versions.written().blank());
-        if let Ok(managed) = self.updated(live, next, managed) {
-            put_managed(next, managed);
+        match self.updated(live.unwrap_or(written.blank()), next, managed) {
+            Ok(managed) => put_managed(next, managed),
+            Err(_) => disown(written, live, next),
         }
     }
 

@@ -21,6 +21,8 @@ pub trait Version: TypeNames + Sync {
     /// The fields that a write to the object (the empty subresource) or to a subresource leaves alone: it can neither own
     /// them nor take them from others.
     fn left_alone(&self, subresource: &str) -> Option<&Set>;
+    /// Whether the owners stay as they were where nobody can say what a write has changed: since v1.37.
+    fn keeps_owners(&self) -> bool;
 }
 
 /// The versions of a resource, seen from one of them.
