@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
+use base64::{Engine, alphabet};
 use serde_json::{Map as JsonMap, Number, Value as Json};
 
 use super::list::Items;
@@ -58,6 +58,13 @@ fn is_text(shape: &Shape) -> bool {
     matches!(shape, Shape::Bytes | Shape::Date | Shape::DateTime | Shape::Duration)
 }
 
+/// The base64 of URLs, as `strfmt.Base64` reads it, with whatever is left of the last byte: a text with `+` or `/` fits `format: byte`, but is
+/// none for rules.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::URL_SAFE,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+);
+
 /// Text in a format.
 fn formatted(shape: &Shape, text: &str) -> Result<Value<'static>, EvaluationError> {
     let invalid = |what: &str| EvaluationError::new(format!("Invalid {what} {text}"));
@@ -72,7 +79,8 @@ fn formatted(shape: &Shape, text: &str) -> Result<Value<'static>, EvaluationErro
             .map(Value::Timestamp)
             .ok_or_else(|| invalid("date-time formatted string")),
         _ => {
-            let bytes = STANDARD.decode(text).map_err(|_| invalid("byte formatted string"))?;
+            let written: String = text.chars().filter(|one| !matches!(one, '\r' | '\n')).collect();
+            let bytes = BASE64.decode(written).map_err(|_| invalid("byte formatted string"))?;
             Ok(Value::Bytes(bytes.into()))
         }
     }
@@ -167,5 +175,44 @@ impl<'a> From<bool> for Value<'a> {
 impl<'a> From<Vec<Value<'a>>> for Value<'a> {
     fn from(values: Vec<Value<'a>>) -> Self {
         Value::List(List::new(values))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(declaration: DeclType, text: &str) -> Option<String> {
+        match Value::declared(&text.into(), &declaration).ok()? {
+            Value::Bytes(bytes) => Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
+            Value::Duration(span) => Some(span.0.to_string()),
+            Value::Timestamp(time) => Some(time.to_string()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// What `UnstructuredToVal` of apiextensions-apiserver v0.36.3 gives.
+    #[test]
+    fn texts_in_a_format_are_read_as_strfmt_reads_them() {
+        for (text, bytes) in [
+            ("aGk=", Some("6869")),
+            ("aGl=", Some("6869")),
+            ("_-8=", Some("ffef")),
+            ("//8=", None),
+            ("aGk", None),
+        ] {
+            assert_eq!(shown(DeclType::bytes(None), text).as_deref(), bytes, "{text}");
+        }
+        const HOUR: i64 = 3_600_000_000_000;
+        for (text, span) in [
+            ("90 DAY", Some(90 * 24 * HOUR)),
+            ("PT1H", Some(HOUR)),
+            ("1Hr 2hours", Some(3 * HOUR)),
+            ("1 fortnight", None),
+        ] {
+            assert_eq!(shown(DeclType::duration(), text), span.map(|span| span.to_string()), "{text}");
+        }
+        let time = "2024-01-02T03:04:05,5";
+        assert_eq!(shown(DeclType::date_time(), time).as_deref(), Some("2024-01-02T03:04:05.5Z"));
     }
 }

@@ -69,12 +69,12 @@ fn duration_in_words(text: &str) -> Option<Duration> {
         rest = &rest[start..];
         let end = rest.find(|character: char| !character.is_ascii_digit()).unwrap_or(rest.len());
         let (number, behind) = rest.split_at(end);
-        let behind = behind.trim_start_matches([' ', '\t']);
+        let behind = behind.trim_start_matches(|one: char| one.is_ascii_whitespace());
         let end = behind
-            .find(|character: char| !character.is_ascii_lowercase() && character != 'µ')
+            .find(|character: char| !character.is_ascii_alphabetic() && character != 'µ')
             .unwrap_or(behind.len());
         let (unit, behind) = behind.split_at(end);
-        if let Some(unit) = unit_in_words(unit) {
+        if let Some(unit) = unit_in_words(&unit.to_lowercase()) {
             let part = number.parse::<i64>().ok()?.wrapping_mul(unit);
             total = Some(total.unwrap_or(0).wrapping_add(part));
         }
@@ -132,7 +132,9 @@ impl Timestamp {
         }
         Self::parse_any(text).or_else(|| {
             let utc = format!("{text}Z");
-            (text.len() == 19 || text.get(19..20) == Some(".")).then(|| Self::parse_any(&utc)).flatten()
+            (text.len() == 19 || matches!(text.get(19..20), Some("." | ",")))
+                .then(|| Self::parse_any(&utc))
+                .flatten()
         })
     }
 
