@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use http::Method;
-use kubewright_engine::tags;
+use kubewright_engine::{Settings, tags};
 use kubewright_kinds::encode;
 use kubewright_spec::Version;
 use kubewright_store::{Change, Disk, DiskOptions, Expect, Memory, Store};
@@ -150,8 +150,14 @@ async fn a_status_that_is_applied_without_a_value_is_owned_and_not_there() {
 
 /// Lists may have items twice where they are not kept, but not where they are converted for a manager of another version.
 #[tokio::test(start_paused = true)]
-async fn an_item_twice_in_what_is_converted_for_a_manager_takes_all_owners() {
-    let api = Api::start().await;
+async fn an_item_twice_in_what_is_converted_for_a_manager_takes_all_owners_before_1_37() {
+    for (kubernetes, keeps) in [(Version::V1_36, false), (Version::V1_37, true)] {
+        with_an_item_twice(kubernetes, keeps).await;
+    }
+}
+
+async fn with_an_item_twice(kubernetes: Version, keeps: bool) {
+    let api = Api::start_with(Settings { kubernetes, ..Settings::default() }).await;
     let mut definition = definition();
     definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]["set"] =
         json!({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"});
@@ -162,10 +168,11 @@ async fn an_item_twice_in_what_is_converted_for_a_manager_takes_all_owners() {
     api.post(BOXES, a_box("a", 1)).await.expect(201);
     let twice = json!({"status": {"set": ["a", "a"]}});
     let same = api.patch(&format!("{BOXES}/a"), "merge", twice.clone()).await.expect(200);
-    assert!(same["metadata"]["managedFields"].is_array());
+    let owners = same["metadata"].get("managedFields");
+    assert!(owners.is_some_and(Value::is_array));
     let newer = BOXES.replace("/v1/", "/v2/");
     let other = api.patch(&format!("{newer}/a"), "merge", twice).await.expect(200);
-    assert_eq!(other["metadata"].get("managedFields"), None);
+    assert_eq!(other["metadata"].get("managedFields"), owners.filter(|_| keeps));
 }
 
 #[tokio::test(start_paused = true)]
