@@ -55,7 +55,7 @@ pub fn json(value: &Value) -> String {
 fn write_json(value: &Value, json: &mut String) {
     match value {
         Value::Number(number) if number.is_f64() => {
-            json.push_str(&float(number.as_f64().unwrap_or_default()))
+            json.push_str(&float(number.as_f64().unwrap_or_default()));
         }
         Value::Array(items) => {
             json.push('[');

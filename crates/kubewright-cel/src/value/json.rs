@@ -182,8 +182,8 @@ impl<'a> From<Vec<Value<'a>>> for Value<'a> {
 mod tests {
     use super::*;
 
-    fn shown(declaration: DeclType, text: &str) -> Option<String> {
-        match Value::declared(&text.into(), &declaration).ok()? {
+    fn shown(declaration: &DeclType, text: &str) -> Option<String> {
+        match Value::declared(&text.into(), declaration).ok()? {
             Value::Bytes(bytes) => Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect()),
             Value::Duration(span) => Some(span.0.to_string()),
             Value::Timestamp(time) => Some(time.to_string()),
@@ -201,7 +201,7 @@ mod tests {
             ("//8=", None),
             ("aGk", None),
         ] {
-            assert_eq!(shown(DeclType::bytes(None), text).as_deref(), bytes, "{text}");
+            assert_eq!(shown(&DeclType::bytes(None), text).as_deref(), bytes, "{text}");
         }
         const HOUR: i64 = 3_600_000_000_000;
         for (text, span) in [
@@ -210,9 +210,9 @@ mod tests {
             ("1Hr 2hours", Some(3 * HOUR)),
             ("1 fortnight", None),
         ] {
-            assert_eq!(shown(DeclType::duration(), text), span.map(|span| span.to_string()), "{text}");
+            assert_eq!(shown(&DeclType::duration(), text), span.map(|span| span.to_string()), "{text}");
         }
         let time = "2024-01-02T03:04:05,5";
-        assert_eq!(shown(DeclType::date_time(), time).as_deref(), Some("2024-01-02T03:04:05.5Z"));
+        assert_eq!(shown(&DeclType::date_time(), time).as_deref(), Some("2024-01-02T03:04:05.5Z"));
     }
 }

@@ -107,8 +107,11 @@ impl Path {
     /// The field names, where the path consists of nothing else.
     #[must_use]
     pub fn fields(&self) -> Option<Vec<&str>> {
-        let name = |step| if let &Step::Field(ref name) = step { Some(name.as_str()) } else { None };
-        self.0.iter().map(name).collect()
+        let names = self.0.iter().map(|step| match step {
+            Step::Field(name) => Some(name.as_str()),
+            _ => None,
+        });
+        names.collect()
     }
 }
 
