@@ -171,7 +171,7 @@ fn check_type(secret: &At<'_>, data: &At<'_>, errors: &mut Errors) {
 
 /// Whether data have a key, whatever stands there: bytes that are none count.
 fn has(data: &At<'_>, key: &str) -> bool {
-    data.entries().any(|(name, _)| name == key)
+    data.value.get(key).is_some()
 }
 
 fn check_docker(data: &At<'_>, key: &str, errors: &mut Errors) {

@@ -69,7 +69,7 @@ enum Operator {
     Unknown,
 }
 
-/// How many values one search may have found at a time: steps that repeat what they find multiply.
+/// How many values one step may find, and a filter may look at: steps that repeat what they find multiply.
 const MOST: usize = 100_000;
 
 type Found<'a> = Vec<Cow<'a, Value>>;
@@ -96,10 +96,7 @@ impl Path {
 
     fn search<'a>(&self, mut found: Found<'a>) -> Search<'a> {
         for step in &self.0 {
-            found = step.search(found)?;
-            if found.len() > MOST {
-                return Err(Vec::new());
-            }
+            found = bounded(step.search(found)?)?;
         }
         Ok(found)
     }
@@ -127,6 +124,7 @@ impl Step {
                         Ok(more) => found.extend(more),
                         Err(_) => return Err(input),
                     }
+                    found = bounded(found)?;
                 }
             }
             Self::Literal(value) => found.extend(input.iter().map(|_| Cow::Owned(value.clone()))),
@@ -137,7 +135,12 @@ impl Step {
                 };
                 found.extend(input.iter().filter_map(field));
             }
-            Self::All => input.iter().for_each(|value| found.extend(parts(value))),
+            Self::All => {
+                for value in &input {
+                    found.extend(parts(value));
+                    found = bounded(found)?;
+                }
+            }
             Self::Recursive => {
                 for value in input {
                     descend(value, &mut found);
@@ -155,11 +158,17 @@ impl Step {
                         None if value.is_null() => {}
                         None => return Err(input),
                     }
+                    found = bounded(found)?;
                 }
             }
             Self::Filter(filter) => {
+                let mut looked_at = 0;
                 for value in &input {
                     let Some(list) = list(value) else { return Err(input) };
+                    looked_at += list.len();
+                    if looked_at > MOST {
+                        return Err(Vec::new());
+                    }
                     for item in list {
                         match filter.holds(item) {
                             Ok(true) => found.push(Cow::Borrowed(item)),
@@ -173,6 +182,10 @@ impl Step {
         }
         Ok(found)
     }
+}
+
+fn bounded(found: Found<'_>) -> Search<'_> {
+    if found.len() > MOST { Err(Vec::new()) } else { Ok(found) }
 }
 
 fn list<'a>(value: &Cow<'a, Value>) -> Option<&'a [Value]> {

@@ -99,6 +99,12 @@ fn what_multiplies_ends() {
         list = json!([list]);
     }
     assert!(path.find(&list).is_empty());
+    // Within one step, too.
+    let list = json!(vec![json!([1]); 1_000]);
+    for wide in ["[*]", "[*][0]", "[*].*", "[?(@)]"] {
+        let repeated = format!("[{}]", vec!["*"; 1_000].join(","));
+        assert!(Path::parse(&format!("{repeated}{wide}")).expect("a path").find(&list).is_empty(), "{wide}");
+    }
 }
 
 #[test]
