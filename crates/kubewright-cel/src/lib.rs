@@ -43,6 +43,7 @@ pub mod escaping;
 mod eval;
 mod library;
 pub mod limits;
+pub mod pattern;
 mod program;
 mod syntax;
 mod types;

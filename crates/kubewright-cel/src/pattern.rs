@@ -1,11 +1,12 @@
-//! Go's syntax of regular expressions (`regexp/syntax`, `Perl` flags), read and said again for the `regex` crate.
+//! Go's syntax of regular expressions (`regexp/syntax`, `Perl` flags), read and said again for the `regex` crate: that of expressions
+//! and of schemas.
 
 use std::collections::BTreeSet;
 
 use regex::Regex;
 
 /// Classes that are known to be some: finding that out takes longer than reading a pattern.
-pub(super) type Classes = BTreeSet<String>;
+pub type Classes = BTreeSet<String>;
 
 /// The most that a repetition may repeat.
 const MOST_REPEATS: u32 = 1000;
@@ -15,8 +16,8 @@ const DEEPEST: usize = 1000;
 /// The expression as the `regex` crate understands it.
 ///
 /// # Errors
-/// What Go's parser says is wrong with it.
-pub(super) fn translated(pattern: &str, classes: &mut Classes) -> Result<String, String> {
+/// What Go's parser says is wrong with it: `error parsing regexp: ...`.
+pub fn translated(pattern: &str, classes: &mut Classes) -> Result<String, String> {
     let mut parser = Parser { whole: pattern, rest: pattern, out: String::new(), groups: 0, classes };
     parser.parse().map_err(|why| format!("error parsing regexp: {why}"))?;
     Ok(parser.out)
@@ -46,7 +47,7 @@ impl<'a> Parser<'a, '_> {
         let mut before = Before::Nothing;
         while let Some(next) = self.rest.chars().next() {
             before = match next {
-                '(' => self.open()?,
+                '(' => self.open(before)?,
                 ')' => self.close()?,
                 '|' => {
                     self.take(1);
@@ -91,7 +92,7 @@ impl<'a> Parser<'a, '_> {
         self.out.push_str(&regex::escape(one.encode_utf8(&mut [0; 4])));
     }
 
-    fn open(&mut self) -> Result<Before<'a>, String> {
+    fn open(&mut self, before: Before<'a>) -> Result<Before<'a>, String> {
         self.groups += 1;
         if self.groups > DEEPEST {
             return Err(format!("expression nests too deeply: `{}`", self.whole));
@@ -104,7 +105,7 @@ impl<'a> Parser<'a, '_> {
         let name = self.rest.strip_prefix("(?P<").or_else(|| self.rest.strip_prefix("(?<"));
         match name {
             Some(name) => self.named(name),
-            None => self.flags(),
+            None => self.flags(before),
         }
     }
 
@@ -116,19 +117,15 @@ impl<'a> Parser<'a, '_> {
         let group = self.take(begin + end + 1);
         let name = &name[..end];
         let plain = !name.is_empty() && name.chars().all(|one| one == '_' || one.is_ascii_alphanumeric());
-        let mark = format!("(?P<_{name}>");
         if !plain {
             return Err(format!("invalid named capture: `{group}`"));
         }
-        if self.out.contains(&mark) {
-            return Err(format!("duplicate capture group name: `{name}`"));
-        }
-        // A digit may begin a name in Go.
-        self.out.push_str(&mark);
+        // Nobody asks for what has a name, and several may have the same.
+        self.out.push('(');
         Ok(Before::Nothing)
     }
 
-    fn flags(&mut self) -> Result<Before<'a>, String> {
+    fn flags(&mut self, before: Before<'a>) -> Result<Before<'a>, String> {
         let start = self.rest;
         self.take(2);
         let (mut negated, mut said) = (false, false);
@@ -142,10 +139,12 @@ impl<'a> Parser<'a, '_> {
                     if one == ')' {
                         self.groups -= 1;
                     }
-                    // Go takes `(?)` for nothing.
-                    if group != "(?)" {
-                        self.out.push_str(group);
+                    // Go takes `(?)` for nothing: what stands before it can be repeated after it, and once more.
+                    if group == "(?)" {
+                        let is_some = before != Before::Nothing;
+                        return Ok(if is_some { Before::Something } else { Before::Nothing });
                     }
+                    self.out.push_str(group);
                     return Ok(Before::Nothing);
                 }
                 _ => return Err(format!("invalid or unsupported Perl syntax: `{}`", self.since(start))),

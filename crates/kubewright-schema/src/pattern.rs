@@ -1,11 +1,9 @@
 //! The patterns of schemas: expressions as Go's `regexp` understands them.
 
-mod go;
-
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, OnceLock, Weak};
 
-use go::Classes;
+use kubewright_cel::pattern::{Classes, translated};
 use parking_lot::Mutex;
 use regex::{Regex, RegexBuilder};
 
@@ -66,7 +64,7 @@ impl Pattern {
     /// Whether the text has a match; nothing matches what is no pattern.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
-        let compile = || compiled(&go::translated(&self.text, &mut Classes::new()).ok()?, SIZE_LIMIT);
+        let compile = || compiled(&translated(&self.text, &mut Classes::new()).ok()?, SIZE_LIMIT);
         let expression = self.expression.get_or_init(compile);
         expression.as_ref().is_some_and(|expression| expression.is_match(text))
     }
@@ -118,7 +116,7 @@ impl Patterns {
     }
 
     fn look_at(&mut self, text: &str) -> Result<Regex, String> {
-        let expression = go::translated(text, &mut self.classes)?;
+        let expression = translated(text, &mut self.classes)?;
         for size in SIZES {
             if size > self.left {
                 break;
