@@ -23,6 +23,8 @@ pub(super) struct Context<'a> {
     uncorrelated: Option<&'a Path<'a>>,
     /// Whether CEL can know its type.
     typing: Typing,
+    /// Something around it has rules, so that its type is one of theirs.
+    in_rules: bool,
 }
 
 /// Whether CEL can know the type of what stands below a part (`CELSchemaContext.TypeInfo`).
@@ -50,23 +52,29 @@ impl Typing {
 impl<'a> Context<'a> {
     /// The root of a schema.
     pub(super) fn root() -> Self {
-        Self { cardinality: Some(1), resource: true, uncorrelated: None, typing: Typing::Known }
+        Self {
+            cardinality: Some(1),
+            resource: true,
+            uncorrelated: None,
+            typing: Typing::Known,
+            in_rules: false,
+        }
     }
 
     /// A field of an object.
     pub(super) fn field(self, schema: &Value, child: &Value) -> Self {
         let cardinality = self.cardinality.zip(most_elements(schema)).map(|(one, most)| times(one, most));
         let resource = flag(child, "x-kubernetes-embedded-resource");
-        let typing = if has_type(schema) { self.typing } else { Typing::Untyped };
-        Self { cardinality, resource, typing, ..self }
+        let in_rules = self.in_rules || has_rules(schema);
+        let typing = if !in_rules || has_type(schema) { self.typing } else { Typing::Untyped };
+        Self { cardinality, resource, typing, in_rules, ..self }
     }
 
     /// The values of a map.
     pub(super) fn values(self, schema: &Value, child: &Value) -> Self {
         let below = self.field(schema, child);
-        let typing =
-            if flag(schema, "x-kubernetes-int-or-string") { Typing::Undeclared } else { below.typing };
-        Self { typing, ..below }
+        let undeclared = below.in_rules && flag(schema, "x-kubernetes-int-or-string");
+        Self { typing: if undeclared { Typing::Undeclared } else { below.typing }, ..below }
     }
 
     /// The elements of a list at `path`.
@@ -77,6 +85,10 @@ impl<'a> Context<'a> {
         };
         Self { uncorrelated, ..self.values(schema, child) }
     }
+}
+
+fn has_rules(schema: &Value) -> bool {
+    list(schema, "x-kubernetes-validations").next().is_some()
 }
 
 /// Whether a schema that has others below says of what type its values are, or that they are of any.

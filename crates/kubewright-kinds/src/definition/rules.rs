@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::cel::{self, Context, Total};
 use super::path::Path;
-use super::{fields, flag, go, items, list, part, text, texts};
+use super::{fields, flag, go, items, list, part, schema, text, texts};
 
 /// What breaks the rules. `cel`: the schema is in order otherwise, so that its own rules can be looked at. `unchanged`: it is
 /// as it was.
@@ -350,14 +350,17 @@ fn form_of_rules(schema: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) 
         {
             errors.push(FieldError::not_supported(at.child("reason"), reason, REASONS));
         }
-        let node = || node.get_or_init(|| structural::node(schema));
+        let node = || {
+            let read = || schema::no_structure(schema).is_none().then(|| structural::node(schema));
+            node.get_or_init(read).as_ref()
+        };
         place_of_failure(node, text(rule, "fieldPath"), &at.child("fieldPath"), errors);
     }
 }
 
-/// The field that a failure is told of must be there. `node` is the schema of the rule.
+/// The field that a failure is told of must be there. `node` is the schema of the rule, where it has a structure.
 fn place_of_failure<'a>(
-    node: impl Fn() -> &'a Node,
+    node: impl Fn() -> Option<&'a Node>,
     field: &str,
     path: &Path<'_>,
     errors: &mut Vec<FieldError>,
@@ -372,7 +375,7 @@ fn place_of_failure<'a>(
     if field.contains(['\n', '\r']) {
         wrong("must not contain line breaks");
     }
-    if field_path::follow(field, node(), true).is_err() {
+    if node().is_some_and(|node| field_path::follow(field, node, true).is_err()) {
         wrong("must be a valid path");
     }
 }

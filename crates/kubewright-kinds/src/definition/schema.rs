@@ -27,9 +27,9 @@ pub(super) fn validate(
         errors.push(FieldError::forbidden(path.child("nullable"), "nullable cannot be true at the root"));
     }
     // What makes no structural schema at all is told by the rules below, one by one.
-    let structural = !any(schema, &is_no_structure);
-    let mut in_order = structural;
-    if structural {
+    let no_structure = no_structure(schema);
+    let mut in_order = no_structure.is_none();
+    if in_order {
         let found = structure::validate(schema, patterns, &path);
         let found = if found.is_empty() { defaults::validate(schema, &path) } else { found };
         in_order = found.is_empty();
@@ -37,20 +37,41 @@ pub(super) fn validate(
     }
     let before = errors.len();
     rules::validate(schema, in_order, unchanged, &path, errors);
-    if !structural && errors.len() == before {
+    if let Some(why) = no_structure.filter(|_| errors.len() == before) {
         // The other reasons are told by the rules.
-        errors.push(FieldError::invalid(path, "", "OpenAPIV3Schema 'schema' is not supported"));
+        errors.push(FieldError::invalid(path, "", why));
     }
 }
 
-/// Whether a part says what structural schemas cannot.
-fn is_no_structure(schema: &Value) -> bool {
-    let says = |key: &&str| part(schema, key).is_some();
-    let has_entries = |key: &&str| fields(schema, key).next().is_some();
-    ["id", "$schema", "$ref", "additionalItems"].iter().any(says)
-        || ["patternProperties", "dependencies", "definitions"].iter().any(has_entries)
-        || list(schema, "items").next().is_some()
-        || schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(false))
+/// What a schema says that structural schemas cannot, in Kubernetes' words; the first thing of it
+/// (`apiextensions-apiserver/pkg/apiserver/schema/convert.go`).
+pub(super) fn no_structure(schema: &Value) -> Option<String> {
+    let says = |key: &str| match part(schema, key) {
+        Some(Value::String(text)) => !text.is_empty(),
+        said => said.is_some(),
+    };
+    let has_entries = |key: &str| fields(schema, key).next().is_some();
+    let unsupported = [
+        ("id", says("id")),
+        ("schema", says("$schema")),
+        ("$ref", says("$ref")),
+        ("patternProperties", has_entries("patternProperties")),
+        ("dependencies", has_entries("dependencies")),
+        ("additionalItems", says("additionalItems")),
+        ("definitions", has_entries("definitions")),
+    ];
+    if let Some((name, _)) = unsupported.into_iter().find(|(_, said)| *said) {
+        return Some(format!("OpenAPIV3Schema '{name}' is not supported"));
+    }
+    if schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(false)) {
+        return Some(
+            "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined".to_owned(),
+        );
+    }
+    if list(schema, "items").next().is_some() {
+        return Some("OpenAPIV3Schema 'items' must be a schema, but is an array".to_owned());
+    }
+    parts(schema).find_map(no_structure)
 }
 
 /// Whether any part of a schema is such.
@@ -93,16 +114,28 @@ fn root_with_status(schema: &Value, path: &Path<'_>, errors: &mut Vec<FieldError
         ("x-kubernetes-preserve-unknown-fields", "XPreserveUnknownFields"),
         ("x-kubernetes-validations", "XValidations"),
     ];
+    // What Go has as a plain text or truth is not said where it is empty.
+    let says = |key: &str, value: &Value| match value {
+        Value::Null => false,
+        Value::Bool(false) => !matches!(
+            key,
+            "nullable" | "x-kubernetes-embedded-resource" | "x-kubernetes-int-or-string" | "uniqueItems"
+        ),
+        Value::String(text) => !text.is_empty() || !matches!(key, "id" | "$schema"),
+        _ => true,
+    };
     let kind = text(schema, "type");
-    if !kind.is_empty() && kind != "object" {
+    let says_before =
+        ["id", "$schema", "$ref"].iter().any(|key| schema.get(key).is_some_and(|value| says(key, value)));
+    if !says_before && !kind.is_empty() && kind != "object" {
         let detail = r#"only "object" is allowed as the type at the root of the schema if the status subresource is enabled"#;
         errors.push(FieldError::invalid(path.child("type"), kind, detail));
         return;
     }
-    let says = |(key, value): (&String, &Value)| {
-        value != &Value::Bool(false) && !value.is_null() && !ALLOWED.iter().any(|(allowed, _)| allowed == key)
+    let is_odd = |(key, value): (&String, &Value)| {
+        says(key, value) && !ALLOWED.iter().any(|(allowed, _)| allowed == key)
     };
-    if schema.as_object().is_some_and(|schema| schema.iter().any(says)) {
+    if schema.as_object().is_some_and(|schema| schema.iter().any(is_odd)) {
         let names: Vec<_> = ALLOWED.iter().map(|(_, name)| *name).collect();
         let detail = format!(
             "only [{}] fields are allowed at the root of the schema if the status subresource is enabled",

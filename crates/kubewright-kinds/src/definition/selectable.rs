@@ -10,20 +10,26 @@ use kubewright_schema::structural;
 use serde_json::Value;
 
 use super::path::Path;
-use super::text;
+use super::{schema, text};
 
 /// At most so many.
 const MOST: usize = 8;
 
-/// What is wrong with `selectableFields`, which are fields of a schema; or what it means that there is none, where some are named.
+/// What is wrong with `selectableFields` at `path`, which are fields of a schema; or what it means that there is none, where some are
+/// named. `schema_at`: where that stands.
 pub(super) fn validate(
     selectable: &Value,
     schema: Result<&Value, &str>,
-    path: &Path<'_>,
+    (path, schema_at): (&Path<'_>, &str),
     errors: &mut Vec<FieldError>,
 ) {
     let root = match schema {
-        Ok(schema) => structural::node(schema),
+        Ok(schema) => {
+            if let Some(why) = schema::no_structure(schema) {
+                errors.push(FieldError::invalid(schema_at, "", why));
+            }
+            structural::node(schema)
+        }
         Err(_) if selectable.as_array().is_none_or(Vec::is_empty) => return,
         Err(why) => return errors.push(FieldError::invalid(path.to_string(), "", why)),
     };

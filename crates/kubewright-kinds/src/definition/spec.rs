@@ -158,7 +158,13 @@ fn each_version(spec: &Value, old: Option<&Value>, common: &Common<'_>, errors: 
             // A schema that all versions have is none of their own in Kubernetes' internal type.
             let schema = version["schema"].get("openAPIV3Schema").filter(|_| common.schema.is_none());
             let none = "may only be set when `version.schema.openAPIV3Schema` is not included";
-            selectable::validate(fields, schema.ok_or(none), &path.child("selectableFields"), errors);
+            let schema_at = format!("{path}.schema.openAPIV3Schema");
+            selectable::validate(
+                fields,
+                schema.ok_or(none),
+                (&path.child("selectableFields"), &schema_at),
+                errors,
+            );
         }
     }
 }
@@ -187,7 +193,8 @@ fn common_parts(spec: &Value, old: Option<&Value>, common: &Common<'_>, errors: 
     if let Some(fields) = common.selectable {
         let schema = common.schema.map(|schema| &schema["openAPIV3Schema"]);
         let none = "may only be set when validations.schema is included";
-        selectable::validate(fields, schema.ok_or(none), &path.child("selectableFields"), errors);
+        let at = (&path.child("selectableFields"), "spec.schema.openAPIV3Schema");
+        selectable::validate(fields, schema.ok_or(none), at, errors);
     }
 }
 

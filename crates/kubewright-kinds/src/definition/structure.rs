@@ -146,7 +146,8 @@ fn is_left_out(key: &str, value: &Value) -> bool {
     const BY_ONE: [&str; 5] = ["allOf", "anyOf", "enum", "items", "oneOf"];
     const UNSUPPORTED: [&str; 3] = ["definitions", "dependencies", "patternProperties"];
     match value {
-        Value::Null | Value::Bool(false) => true,
+        Value::Null => true,
+        Value::Bool(false) => key != "additionalProperties",
         Value::Array(items) => items.is_empty() && BY_ONE.contains(&key),
         Value::Object(members) => members.is_empty() && UNSUPPORTED.contains(&key),
         _ => false,

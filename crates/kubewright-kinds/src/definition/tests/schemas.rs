@@ -34,11 +34,17 @@ fn an_integer_or_text_may_be_said_in_both_ways_at_once() {
 }
 
 #[test]
-fn rules_below_a_type_that_is_none_have_no_types() {
+fn rules_below_rules_of_a_type_that_is_none_have_no_types() {
     let values = json!({"type": "integer", "x-kubernetes-validations": [{"rule": "self > 0"}]});
-    let part = json!({"type": "a/b", "additionalProperties": values});
-    let schema = json!({"type": "object", "properties": {"a": part}});
-    let found = complaints(with(plain(), "/spec/versions/0/schema/openAPIV3Schema", schema), None);
+    let mut part = json!({"type": "a/b", "additionalProperties": values});
+    let of = |part: &Value| {
+        let schema = json!({"type": "object", "properties": {"a": part}});
+        complaints(with(plain(), "/spec/versions/0/schema/openAPIV3Schema", schema), None)
+    };
+    let found = of(&part);
+    assert_eq!(found.len(), 1, "{found:?}");
+    part["x-kubernetes-validations"] = json!([{"rule": "true"}]);
+    let found = of(&part);
     assert_eq!(found.len(), 2, "{found:?}");
     assert!(
         found[1].contains("properties[a].additionalProperties.x-kubernetes-validations: Internal error"),
@@ -132,11 +138,13 @@ fn schemas_must_be_structural() {
 }
 
 #[test]
-fn values_of_what_is_an_integer_or_a_text_have_no_rules() {
-    let schema = json!({"type": "object", "properties": {"a": {
+fn values_of_what_is_an_integer_or_a_text_have_no_rules_below_its_own() {
+    let mut schema = json!({"type": "object", "properties": {"a": {
         "type": "object", "x-kubernetes-int-or-string": true, "maxProperties": 5,
         "additionalProperties": {"type": "integer", "x-kubernetes-validations": [{"rule": "self > 0"}]}
     }}});
+    assert_eq!(complaints_of_schema(&schema), Vec::<String>::new());
+    schema["properties"]["a"]["x-kubernetes-validations"] = json!([{"rule": "true"}]);
     assert_eq!(
         complaints_of_schema(&schema),
         [
