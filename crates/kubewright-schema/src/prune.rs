@@ -140,8 +140,10 @@ fn embedded_in(
     match value {
         Value::Object(fields) => {
             for (name, one) in fields {
-                if let Some(field) = node.field(name) {
+                if let Some(field) = node.properties.get(name.as_str()) {
                     embedded(field, one, &join(path, name), unknown)?;
+                } else if let Some(values) = node.field(name) {
+                    embedded(values, one, &format!("{path}[{name}]"), unknown)?;
                 }
             }
         }

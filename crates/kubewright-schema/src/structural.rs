@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::format;
 use super::node::{Additional, Bounds, ListType, Logic, MapType, Merge, Node, Reason, Rule, Type};
 use super::pattern::Pattern;
+use super::prune;
 
 /// Which formats schemas have.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,7 +39,7 @@ fn build(schema: &Value, formats: Formats) -> Node {
     let int_or_string = flag("x-kubernetes-int-or-string");
     let is_known = |format: &&str| format::is_known(kind.filter(|_| !int_or_string), format);
     let format = text("format").filter(|format| formats == Formats::All || is_known(format));
-    Node {
+    let node = Node {
         kind,
         format: format.map(Into::into),
         nullable: flag("nullable"),
@@ -55,14 +56,26 @@ fn build(schema: &Value, formats: Formats) -> Node {
         additional: additional(schema.get("additionalProperties"), formats),
         items: schema.get("items").map(|items| Arc::new(build(items, formats))),
         required: texts(schema, "required"),
-        default: schema.get("default").filter(|default| !default.is_null()).cloned(),
         enumeration: list(schema, "enum").cloned().collect(),
         merge: merge(schema),
         bounds: bounds(schema),
         logic: logic(schema, formats),
         rules: list(schema, "x-kubernetes-validations").map(rule).collect(),
         ..Node::default()
+    };
+    match schema.get("default").filter(|default| !default.is_null()) {
+        None => node,
+        Some(default) => Node { default: Some(pruned(&node, default.clone())), ..node },
     }
+}
+
+/// What is set of a default: what the schema does not know was told when it was validated, but for the values of maps
+/// (`apiextensions-apiserver/pkg/apiserver/schema/defaulting/prune.go`).
+fn pruned(node: &Node, mut default: Value) -> Value {
+    prune::value(node, &mut default);
+    // Metadata that does not decode is left as it is.
+    let _ = prune::embedded_at(node, &mut default, "");
+    default
 }
 
 fn rule(rule: &Value) -> Rule {

@@ -1,6 +1,6 @@
 //! Rules as programs.
 
-use kubewright_cel::{DeclType, Environment, Program, Type};
+use kubewright_cel::{CompileErrors, DeclType, Environment, Program, Type};
 
 use super::super::node::{Node, Reason, Rule};
 use super::field_path;
@@ -80,8 +80,7 @@ fn one(rule: &Rule, node: &Node, environment: &Environment) -> Compiled {
 }
 
 fn compiled_rule(rule: &Rule, environment: &Environment) -> Result<Program, String> {
-    let program =
-        environment.compile(&rule.rule).map_err(|errors| format!("compilation failed: {errors}"))?;
+    let program = environment.compile(&rule.rule).map_err(|errors| errors.detail())?;
     if *program.output_type() == Type::Bool {
         Ok(program)
     } else {
@@ -91,7 +90,10 @@ fn compiled_rule(rule: &Rule, environment: &Environment) -> Result<Program, Stri
 
 fn compiled_message(rule: &Rule, environment: &Environment) -> Result<Program, String> {
     let compiled = environment.compile(&rule.message_expression);
-    let program = compiled.map_err(|errors| format!("messageExpression compilation failed: {errors}"))?;
+    let program = compiled.map_err(|errors| match errors {
+        CompileErrors::Issues { .. } => format!("messageExpression compilation failed: {errors}"),
+        CompileErrors::Instantiation(_) => format!("messageExpression instantiation failed: {errors}"),
+    })?;
     if *program.output_type() == Type::String {
         Ok(program)
     } else {

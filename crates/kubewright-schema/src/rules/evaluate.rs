@@ -15,6 +15,9 @@ use super::{Compiled, Rules};
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 
+/// Why rules cannot be compiled about what they cannot see.
+const UNDECLARED: &str = "failed to convert to declType for CEL validation rules";
+
 /// What is compiled of patterns that rules make themselves counts as cost, so many characters as one: it is work, for each
 /// element of a list again, as each is an evaluation of its own.
 const COMPILED: u64 = 10;
@@ -138,6 +141,11 @@ impl Run<'_> {
             return;
         }
         let old = old.filter(|old| !old.is_null());
+        if rules.undeclared {
+            let detail = format!("rule compiler initialization error: {UNDECLARED}");
+            let kind = rules.node.kind.map_or("", Type::name);
+            self.error(FieldError::invalid(self.field(), kind, detail));
+        }
         if !rules.own.is_empty() {
             self.own(rules, value, old, ratchet);
         }
@@ -220,6 +228,8 @@ impl Run<'_> {
         }
         let seen = Seen::declared(value, &rules.declaration);
         let old_seen = old.map(|old| Seen::declared(old, &rules.declaration));
+        // Where one rule asks what was, messages of all may.
+        let shows_old = rules.own.iter().any(Compiled::uses_old_self);
         for rule in &rules.own {
             let program = match &rule.program {
                 Ok(Some(program)) => program,
@@ -233,7 +243,10 @@ impl Run<'_> {
             if transition && old.is_none() && !rule.optional_old_self {
                 continue;
             }
-            let bindings = bind(&seen, old_seen.as_ref(), rule.optional_old_self, transition);
+            // A value that is not what it is declared as is a mistake only to rules that name it.
+            let shown = Some(&seen).filter(|seen| seen.is_ok() || program.references("self"));
+            let old_shown = old_seen.as_ref().filter(|seen| seen.is_ok() || transition);
+            let bindings = bind(shown, old_shown, rule.optional_old_self, shows_old);
             let holds = match &bindings {
                 Ok(bindings) => self.outcome(program, bindings, rule, kind),
                 Err(why) => {
@@ -368,14 +381,16 @@ enum Outcome {
 type Declared<'a> = Result<Seen<'a>, EvaluationError>;
 
 fn bind<'a>(
-    seen: &Declared<'a>,
+    seen: Option<&Declared<'a>>,
     old: Option<&Declared<'a>>,
     optional: bool,
-    transition: bool,
+    shows_old: bool,
 ) -> Result<Bindings<'a>, EvaluationError> {
     let mut bindings = Bindings::new();
-    bindings.bind("self", seen.clone()?);
-    if transition {
+    if let Some(seen) = seen {
+        bindings.bind("self", seen.clone()?);
+    }
+    if shows_old {
         let old = old.cloned().transpose()?;
         if optional {
             bindings.bind("oldSelf", Seen::optional(old));

@@ -25,6 +25,8 @@ pub struct Rules {
     node: Arc<Node>,
     declaration: DeclType,
     own: Vec<Compiled>,
+    /// It has rules, which cannot know what they are about.
+    undeclared: bool,
     properties: BTreeMap<Box<str>, Rules>,
     values: Option<Box<Rules>>,
     items: Option<Box<Rules>>,
@@ -36,36 +38,35 @@ impl Rules {
         if any(node) { Self::declared(node, resource, declare::declaration(node, resource)) } else { None }
     }
 
-    /// The same, of what is declared already: what is declared of a whole schema says all of what is below.
+    /// The same, of what is declared already: what is declared of a whole schema says all of what is below
+    /// (`validator` in `apiserver/schema/cel/validation.go`).
     fn declared(node: &Arc<Node>, resource: bool, declaration: DeclType) -> Option<Self> {
         cost::step();
-        if !declaration.is_exposed() {
-            // What rules cannot see is not checked by them.
-            return None;
-        }
-        let below = |node: &Arc<Node>, declaration: Option<&DeclType>| {
-            let declaration = declaration.cloned();
-            let declaration =
-                declaration.unwrap_or_else(|| declare::declaration(node, node.embedded_resource));
-            Self::declared(node, node.embedded_resource, declaration)
-        };
+        let is_declared = declaration.is_exposed();
+        let elements = || declaration.of_elements().cloned().unwrap_or_else(DeclType::hidden);
         let field = |name: &str, field: &Arc<Node>| {
-            let is_given = declare::is_given(node, resource, name);
-            below(field, declaration.of_field(name).filter(|_| !is_given))
+            let given =
+                declaration.of_field(name).filter(|_| !declare::is_given(node, resource, name)).cloned();
+            let declaration = given.unwrap_or_else(|| declare::declaration(field, field.embedded_resource));
+            // What rules cannot see is not checked by them.
+            let is_seen = is_declared && declaration.is_exposed();
+            if is_seen { Self::declared(field, field.embedded_resource, declaration) } else { None }
         };
         let properties = node.properties.iter();
         let properties: BTreeMap<_, _> =
             properties.filter_map(|(name, one)| Some((name.clone(), field(name, one)?))).collect();
         let values = match &node.additional {
-            Additional::Of(values) => below(values, declaration.of_elements()),
+            Additional::Of(values) => Self::declared(values, values.embedded_resource, elements()),
             _ => None,
         };
-        let items = node.items.as_ref().and_then(|items| below(items, declaration.of_elements()));
+        let items = node.items.as_ref();
+        let items = items.and_then(|items| Self::declared(items, items.embedded_resource, elements()));
         let has_rules =
             !node.rules.is_empty() || !properties.is_empty() || values.is_some() || items.is_some();
         has_rules.then(|| Self {
             node: Arc::clone(node),
-            own: compile(node, &declaration),
+            own: if is_declared { compile(node, &declaration) } else { Vec::new() },
+            undeclared: !is_declared && !node.rules.is_empty(),
             properties,
             values: values.map(Box::new),
             items: items.map(Box::new),

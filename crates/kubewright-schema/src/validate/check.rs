@@ -102,7 +102,7 @@ impl<'a> Checker<'a> {
             return found;
         }
         if let Some(logic) = &node.logic {
-            found.merge(self.logic(logic, value, path, old));
+            found.merge(self.logic(logic, value, path));
         }
         match value {
             Value::String(text) => self.text(node, text, path, &mut found),

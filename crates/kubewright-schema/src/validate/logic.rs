@@ -4,14 +4,13 @@ use serde_json::Value;
 
 use super::super::node::{Logic, Node};
 use super::check::{Checker, Found};
-use super::former::Former;
 
 impl Checker<'_> {
     /// Checks a value against `allOf`, `anyOf`, `oneOf` and `not`. Of alternatives that all fail, the best one's failures
-    /// are told too.
-    pub(super) fn logic(&self, logic: &Logic, value: &Value, path: &str, old: Option<Former<'_>>) -> Found {
+    /// are told too. What stood so before counts in none of them (`NewValidatorForField` is asked outside of them alone).
+    pub(super) fn logic(&self, logic: &Logic, value: &Value, path: &str) -> Found {
         let mut found = Found::default();
-        let check = |node: &Node| self.value(node, value, path, old);
+        let check = |node: &Node| self.value(node, value, path, None);
         if !logic.any_of.is_empty() {
             let (valid, told) = best(logic.any_of.iter().map(check), true);
             if valid == 0 {
