@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;
 
 use jiff::civil::Date;
+use kubewright_cel::Url;
 use kubewright_meta::text::{is_dns_label, is_dns_subdomain};
 use regex::Regex;
 
@@ -75,7 +76,7 @@ pub fn holds(format: &str, text: &str) -> bool {
         "mac" => is_mac(text),
         "rgbcolor" => RGB_COLOR.is_match(text),
         "ssn" => text.len() == 11 && SSN.is_match(text),
-        "uri" => is_request_uri(text),
+        "uri" => Url::is_of_request(text),
         "uuid" => is_uuid(text, &[], false),
         "uuid3" => is_uuid(text, b"3", false),
         "uuid4" => is_uuid(text, b"4", true),
@@ -140,13 +141,12 @@ fn without_leading_zeros(text: &str) -> Cow<'_, str> {
 
 fn is_cidr(text: &str) -> bool {
     let Some((address, bits)) = text.split_once('/') else { return false };
-    let most = match (address.parse::<Ipv4Addr>(), address.parse::<Ipv6Addr>()) {
+    let most = match (without_leading_zeros(address).parse::<Ipv4Addr>(), address.parse::<Ipv6Addr>()) {
         (Ok(_), _) => 32,
         (_, Ok(_)) => 128,
         _ => return false,
     };
-    let plain = bits.bytes().all(|one| one.is_ascii_digit()) && (bits.len() == 1 || !bits.starts_with('0'));
-    plain && bits.parse::<u8>().is_ok_and(|bits| bits <= most)
+    bits.bytes().all(|one| one.is_ascii_digit()) && bits.parse::<u8>().is_ok_and(|bits| bits <= most)
 }
 
 fn is_credit_card(text: &str) -> bool {
@@ -196,19 +196,39 @@ fn is_email(text: &str) -> bool {
     let address = match text.strip_suffix('>') {
         None => text,
         Some(rest) => match rest.rsplit_once('<') {
-            Some((_, address)) => address,
-            None => return false,
+            Some((name, address)) if is_phrase(name) => address,
+            _ => return false,
         },
     };
     let Some((local, domain)) = address.rsplit_once('@') else { return false };
-    let atom = |atom: &str| {
-        !atom.is_empty()
-            && atom.chars().all(|one| one.is_alphanumeric() || "!#$%&'*+-/=?^_`{|}~".contains(one))
-    };
-    let quoted = local.len() > 2 && local.starts_with('"') && local.ends_with('"');
+    let atom = |atom: &str| !atom.is_empty() && atom.chars().all(is_of_atoms);
+    let inside = local.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    let is_odd = |one: char| one == '"' || one.is_control() && one != '\t';
+    let quoted =
+        inside.is_some_and(|inside| !inside.is_empty() && !inside.replace("\\\"", "").contains(is_odd));
     let literal = domain.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     (quoted || local.split('.').all(atom))
         && literal.map_or_else(|| domain.split('.').all(atom), |inner| inner.parse::<IpAddr>().is_ok())
+}
+
+/// What stands in words of addresses without quotes.
+fn is_of_atoms(one: char) -> bool {
+    one.is_alphanumeric() || "!#$%&'*+-/=?^_`{|}~".contains(one)
+}
+
+/// Whether a text may stand before an address: words with dots, or in quotes.
+fn is_phrase(text: &str) -> bool {
+    let mut parts = text.split('"').enumerate().peekable();
+    while let Some((at, part)) = parts.next() {
+        let is_quoted = at % 2 == 1;
+        let is_open = is_quoted && parts.peek().is_none();
+        if is_open
+            || !is_quoted && !part.chars().all(|one| is_of_atoms(one) || one == '.' || one.is_whitespace())
+        {
+            return false;
+        }
+    }
+    true
 }
 
 fn is_isbn10(text: &str) -> bool {
@@ -245,49 +265,6 @@ fn is_mac(text: &str) -> bool {
     };
     let length = bytes(':', 2).or_else(|| bytes('-', 2)).or_else(|| bytes('.', 4)).or_else(plain);
     matches!(length, Some(6 | 8 | 20))
-}
-
-/// An absolute URI or an absolute path, as Go's `url.ParseRequestURI` reads it.
-fn is_request_uri(text: &str) -> bool {
-    if text.is_empty() || text.bytes().any(|one| one < b' ' || one == 0x7f) {
-        return false;
-    }
-    if text == "*" {
-        return true;
-    }
-    let scheme = text.split_once(':').filter(|(scheme, _)| {
-        scheme.starts_with(|one: char| one.is_ascii_alphabetic())
-            && scheme.bytes().all(|one| one.is_ascii_alphanumeric() || matches!(one, b'+' | b'-' | b'.'))
-    });
-    let rest = match scheme {
-        Some((_, rest)) if !rest.starts_with('/') => return true,
-        Some((_, rest)) => rest,
-        None if text.starts_with('/') => text,
-        None => return false,
-    };
-    let path = rest.split('?').next().unwrap_or(rest);
-    let (host, path) = match (scheme, path.strip_prefix("//")) {
-        (Some(_), Some(rest)) => rest.split_at(rest.find('/').unwrap_or(rest.len())),
-        _ => ("", path),
-    };
-    is_host(host) && escapes_are_whole(path)
-}
-
-fn is_host(host: &str) -> bool {
-    let address = host.rsplit_once('@').map_or(host, |(_, address)| address);
-    let after_bracket = address.rsplit_once(']').map_or(address, |(_, rest)| rest);
-    let port = after_bracket.rsplit_once(':').map_or("", |(_, port)| port);
-    port.bytes().all(|one| one.is_ascii_digit())
-        && !address
-            .bytes()
-            .any(|one| matches!(one, b' ' | b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}'))
-        && escapes_are_whole(address)
-}
-
-fn escapes_are_whole(text: &str) -> bool {
-    text.split('%')
-        .skip(1)
-        .all(|rest| rest.len() >= 2 && rest.bytes().take(2).all(|one| one.is_ascii_hexdigit()))
 }
 
 /// 32 digits with optional hyphens between the groups; the version and the variant may be asked for.

@@ -83,6 +83,12 @@ impl Url {
         parse_reference(text)
     }
 
+    /// Whether a text is a URL that requests are sent to (`net/url`, `ParseRequestURI`): absolute, or an absolute path.
+    #[must_use]
+    pub fn is_of_request(text: &str) -> bool {
+        parse_request_uri(text).is_ok()
+    }
+
     /// Its scheme, in small letters; empty where it has none.
     #[must_use]
     pub fn scheme(&self) -> &str {

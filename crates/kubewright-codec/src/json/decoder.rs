@@ -35,11 +35,11 @@ impl Visited<'_> {
     /// Where it is, as strict validation names it: `spec.containers[0].name`.
     pub(super) fn path(&self) -> String {
         let mut path = String::new();
-        for step in self.place {
+        for (at, step) in self.place.iter().enumerate() {
             match *step {
                 Step::Item(index) => path.push_str(&format!("[{index}]")),
                 Step::Member { start, end } => {
-                    if !path.is_empty() {
+                    if at > 0 {
                         path.push('.');
                     }
                     let mut key = Decoder::new(&self.bytes[start..end], |_: Visited<'_>| {});

@@ -39,6 +39,9 @@ impl<'t> Parser<'t> {
                 self.number()?;
             } else if first == '_' || first.is_alphabetic() {
                 self.word();
+            } else if first == '}' && self.depth == 0 {
+                // What stands after the end of a path is text, or another path of which nobody asks what it finds.
+                break;
             } else if matches!(first, '\r' | '\n' | '}') {
                 return Err("unclosed action".to_owned());
             } else {

@@ -68,6 +68,15 @@ fn every_step_leads_where_it_says() {
 }
 
 #[test]
+fn what_stands_behind_the_end_of_a_path_finds_nothing() {
+    let value = json!({"a": "x", "b": "y"});
+    for path in [".a}", ".a}.b", ".a}{.b"] {
+        let path = Path::parse(path).expect(path);
+        assert_eq!(path.find(&value).into_iter().map(Cow::into_owned).collect::<Vec<_>>(), [json!("x")]);
+    }
+}
+
+#[test]
 fn a_path_that_makes_no_sense_is_refused() {
     for path in [
         ".a[",
@@ -81,7 +90,7 @@ fn a_path_that_makes_no_sense_is_refused() {
         ".a['b",
         ".a[0,x]",
         "#",
-        ".a}",
+        ".a[?(@.b}]",
         "'a",
         "1.2.3",
     ] {

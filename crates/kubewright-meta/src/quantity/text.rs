@@ -5,6 +5,8 @@ const MALFORMED: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 const BAD_SUFFIX: &str = "unable to parse quantity's suffix";
 
+const NO_NUMBER: &str = "unable to parse numeric part of quantity";
+
 const DECIMAL: [(&str, i64); 10] =
     [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
 const BINARY: [(&str, u32); 6] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
@@ -22,6 +24,14 @@ pub fn canonical_text(text: &str) -> Result<String, &'static str> {
     let text = text.trim();
     let parts = Parts::of(text)?;
     let unit = Unit::of(parts.suffix)?;
+    // Where 64 bits may be too few Kubernetes asks for digits; else none is zero.
+    let is_great = match unit {
+        Unit::Binary(power) => power >= 50,
+        Unit::Decimal(exponent, _) => exponent < FINEST,
+    };
+    if is_great && !text[..text.len() - parts.suffix.len()].contains(|one: char| one.is_ascii_digit()) {
+        return Err(NO_NUMBER);
+    }
     if parts.is_kept(&unit) {
         return Ok(text.to_owned());
     }

@@ -1,7 +1,7 @@
 //! Times in RFC 3339, as `metav1.Time` and `metav1.MicroTime` read and write them (Go's `time.Parse`).
 
-use jiff::Timestamp;
-use jiff::civil::Date;
+use jiff::SignedDuration;
+use jiff::civil::{Date, DateTime};
 use kubewright_meta::go::quoted_by_time;
 
 /// How fine a time is written.
@@ -153,7 +153,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn parse(text: &str, precision: Precision) -> Result<Timestamp, Mistake<'_>> {
+/// The date and time in UTC: jiff's timestamps end a day before Go's.
+fn parse(text: &str, precision: Precision) -> Result<DateTime, Mistake<'_>> {
     let mut reader = Reader { rest: text };
     let year = reader.number(4, "2006")?;
     reader.mark("-")?;
@@ -174,8 +175,7 @@ fn parse(text: &str, precision: Precision) -> Result<Timestamp, Mistake<'_>> {
     let day = i8::try_from(day).map_err(|_| Mistake::Range("day"))?;
     let date = Date::new(year, month, day).map_err(|_| Mistake::Range("day"))?;
     let local = date.at(hour, minute, second, nanos);
-    let at = local.to_zoned(jiff::tz::TimeZone::UTC).map_err(|_| Mistake::Range("year"))?.timestamp();
-    at.checked_sub(jiff::SignedDuration::from_secs(zone)).map_err(|_| Mistake::Range("year"))
+    local.checked_sub(SignedDuration::from_secs(zone)).map_err(|_| Mistake::Range("year"))
 }
 
 fn within(number: i16, least: i16, most: i16, what: &'static str) -> Result<i8, Mistake<'static>> {
@@ -194,6 +194,7 @@ mod tests {
             ("2024-02-29T12:00:00Z", "2024-02-29T12:00:00Z"),
             ("2024-02-29T12:00:00+02:00", "2024-02-29T10:00:00Z"),
             ("2024-02-29T1:00:00Z", "2024-02-29T01:00:00Z"),
+            ("9999-12-31T23:59:59Z", "9999-12-31T23:59:59Z"),
             ("2024-02-29T12:00:00.987654321Z", "2024-02-29T12:00:00Z"),
         ] {
             assert_eq!(canonical(given, Precision::Seconds).as_deref(), Ok(written));
