@@ -1,4 +1,5 @@
-//! `cargo xtask differ`: a release build beside a real Kubernetes, by conversations made from seeds (`tests/differ`).
+//! `cargo xtask differ`: a release build beside a real Kubernetes, by conversations made from seeds (`tests/differ`); or our libraries
+//! beside those in Go that it is made of (`tests/libraries`).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use crate::kubectl::eventually;
-use crate::run::{cargo, run, target};
+use crate::run::{cargo, find, run, target, workspace};
 use crate::running::Running;
 
 /// What `cargo xtask differ` is told.
@@ -15,8 +16,8 @@ use crate::running::Running;
 pub(crate) struct Options {
     /// The kubeconfig of a real Kubernetes, on which nothing else works: no controllers, no nodes. With `--controllers`
     /// kube-controller-manager, kube-scheduler and two simulated nodes of kwok do
-    #[arg(long, value_name = "FILE")]
-    reference: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "libraries")]
+    reference: Option<PathBuf>,
     /// The version of Kubernetes that it is
     #[arg(long, default_value = "1.36", value_name = "VERSION")]
     kubernetes_version: String,
@@ -62,6 +63,13 @@ pub(crate) struct Options {
     /// A folder for the shortest conversation of each sort of difference, for `tests/golden/golden.py record`
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    /// Compare our libraries with those in Go that kube-apiserver is made of, instead of servers: each seed is a case of each
+    /// subject. It needs a Go
+    #[arg(long, conflicts_with_all = ["reference", "controllers", "sweep", "corpus", "kinds", "out", "show", "order"])]
+    libraries: bool,
+    /// Which subjects of `--libraries`, such as `expression,definition` (default: all)
+    #[arg(long, value_name = "SUBJECTS", requires = "libraries")]
+    subjects: Option<String>,
 }
 
 /// Compares them.
@@ -69,6 +77,7 @@ pub(crate) struct Options {
 /// # Errors
 /// Where a server does not answer, and where a conversation differs.
 pub(crate) fn differ(options: &Options) -> Result<()> {
+    let Some(reference) = &options.reference else { return libraries(options) };
     run(&mut cargo(["build", "--release", "--package", "kubewright-cli", "--package", "kubewright-differ"]))?;
     let built = target().join("release");
     let folder = target().join("differ");
@@ -88,14 +97,35 @@ pub(crate) fn differ(options: &Options) -> Result<()> {
         up.check().with_context(|| format!("see {}", log.display()))?;
         Ok(kubeconfig.exists().then_some(()))
     })?;
-    let status = compared(&built.join("differ"), options, &kubeconfig).status()?;
+    let status = compared(&built.join("differ"), reference, options, &kubeconfig).status()?;
     up.end()?;
     if status.success() { Ok(()) } else { bail!("the two differ") }
 }
 
-fn compared(program: &Path, options: &Options, kubeconfig: &Path) -> Command {
+/// Compares the libraries.
+fn libraries(options: &Options) -> Result<()> {
+    run(&mut cargo(["build", "--package", "kubewright-libraries"]))?;
+    let go = target().join("differ/libraries-go");
+    let mut build = Command::new(find("go").context("there is no Go to build the libraries with")?);
+    build.args(["build", "-trimpath", "-buildvcs=false", "-o"]).arg(&go).arg(".");
+    build.env("CGO_ENABLED", "0").env("GOWORK", "off").env("GOFLAGS", "");
+    run(build.current_dir(workspace().join("tests/libraries/go")))?;
+    let mut compared = Command::new(target().join("debug/libraries"));
+    compared.arg("--go").arg(&go).args([
+        "--seeds",
+        &options.seeds,
+        "--minutes",
+        &options.minutes.to_string(),
+    ]);
+    if let Some(subjects) = &options.subjects {
+        compared.args(["--subjects", subjects]);
+    }
+    if compared.status()?.success() { Ok(()) } else { bail!("the libraries differ") }
+}
+
+fn compared(program: &Path, reference: &Path, options: &Options, kubeconfig: &Path) -> Command {
     let mut differ = Command::new(program);
-    differ.arg("--reference").arg(&options.reference).arg("--kubeconfig").arg(kubeconfig);
+    differ.arg("--reference").arg(reference).arg("--kubeconfig").arg(kubeconfig);
     differ.args(["--corpus", "tests/golden/recorded", "--seeds", &options.seeds]);
     differ.args(["--part", &options.part]);
     differ.args(["--minutes", &options.minutes.to_string()]);

@@ -1,0 +1,160 @@
+//! What differs, folded by how.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// How two answers differ.
+#[derive(Clone, Debug)]
+pub(crate) struct Difference {
+    /// What Go says where they do.
+    pub(crate) go: Value,
+    /// What we say there.
+    pub(crate) ours: Value,
+    /// The same without what is of the case alone.
+    pub(crate) sort: String,
+}
+
+/// All that differs of a subject.
+#[derive(Default)]
+pub(crate) struct Findings(BTreeMap<String, Cases>);
+
+/// Cases that differ alike.
+#[derive(Default)]
+pub(crate) struct Cases {
+    pub(crate) count: usize,
+    /// The shortest ones.
+    pub(crate) examples: Vec<Value>,
+}
+
+/// How many cases of a sort are kept.
+const KEPT: usize = 5;
+
+impl Findings {
+    /// Adds a case.
+    pub(crate) fn add(&mut self, case: Value, difference: Difference) {
+        let cases = self.0.entry(difference.sort).or_default();
+        cases.count += 1;
+        cases.examples.push(case);
+        cases.examples.sort_by_cached_key(|case| case.to_string().len());
+        cases.examples.truncate(KEPT);
+    }
+
+    /// How many cases differ.
+    pub(crate) fn count(&self) -> usize {
+        self.0.values().map(|cases| cases.count).sum()
+    }
+
+    /// In how many ways.
+    pub(crate) fn sorts(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The most frequent first.
+    pub(crate) fn sorted(&self) -> Vec<(&str, &Cases)> {
+        let mut all: Vec<_> = self.0.iter().map(|(sort, cases)| (sort.as_str(), cases)).collect();
+        all.sort_by_key(|(_, cases)| std::cmp::Reverse(cases.count));
+        all
+    }
+}
+
+/// Where two answers differ, if they do: the first member that does, or for lists what only one has.
+pub(crate) fn difference(go: &Value, ours: &Value) -> Option<Difference> {
+    if go == ours {
+        return None;
+    }
+    let found = |go: Value, ours: Value, at: &str| {
+        let sort = format!("{at}: {} | {}", blurred(&go), blurred(&ours));
+        Some(Difference { go, ours, sort })
+    };
+    match (go, ours) {
+        (Value::Object(theirs), Value::Object(mine)) => {
+            let keys = theirs.keys().chain(mine.keys());
+            for key in keys {
+                let (one, other) = (theirs.get(key), mine.get(key));
+                if one == other {
+                    continue;
+                }
+                if let (Some(Value::Array(theirs)), Some(Value::Array(mine))) = (one, other)
+                    && theirs.iter().chain(mine).all(Value::is_string)
+                {
+                    let only = |these: &[Value], those: &[Value]| -> Value {
+                        these.iter().filter(|item| !those.contains(item)).cloned().collect()
+                    };
+                    return found(only(theirs, mine), only(mine, theirs), key);
+                }
+                return match (one, other) {
+                    (Some(one), Some(other)) => found(one.clone(), other.clone(), key),
+                    // Another sort of answer.
+                    _ => found(go.clone(), ours.clone(), ""),
+                };
+            }
+            None
+        }
+        (go, ours) => found(go.clone(), ours.clone(), ""),
+    }
+}
+
+/// A value without what is of the case alone: what is in quotes or braces, digits, and where in an object an error is.
+fn blurred(value: &Value) -> String {
+    match value {
+        Value::String(text) => blurred_text(text),
+        Value::Array(items) => {
+            let mut all: Vec<String> = items.iter().map(blurred).collect();
+            all.dedup();
+            all.join("; ")
+        }
+        other => blurred_text(&other.to_string()),
+    }
+}
+
+fn blurred_text(text: &str) -> String {
+    // Of the path of a field its last step is enough.
+    let text = match text.split_once(": ") {
+        Some((path, _)) if !path.contains(' ') => &text[path.rfind('.').map_or(0, |at| at + 1)..],
+        _ => text,
+    };
+    let (mut out, mut quoted, mut depth) = (String::new(), false, 0_usize);
+    for character in text.chars() {
+        match character {
+            '"' | '`' | '\'' => quoted = !quoted,
+            _ if quoted => {}
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ if depth > 0 => {}
+            digit if digit.is_ascii_digit() => {
+                if !out.ends_with('0') {
+                    out.push('0');
+                }
+            }
+            '\n' => break,
+            other => out.push(other),
+        }
+        if out.len() > 160 {
+            break;
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn lists_of_texts_differ_by_what_only_one_of_them_has() {
+        let found =
+            difference(&json!({"errors": ["a", "b"]}), &json!({"errors": ["b", "c"]})).expect("they differ");
+        assert_eq!((found.go, found.ours), (json!(["a"]), json!(["c"])));
+    }
+
+    #[test]
+    fn what_differs_alike_is_folded() {
+        let sort = |text: &str| {
+            difference(&json!({"error": text}), &json!({"error": "none"})).expect("they differ").sort
+        };
+        assert_eq!(sort("spec.a[12]: \"a\" is wrong"), sort("spec.a[3]: \"bc\" is wrong"));
+    }
+}
