@@ -1,5 +1,6 @@
 //! The checks of numbers: range of the type, multiples, bounds.
 
+use kubewright_meta::go;
 use serde_json::{Number, Value};
 
 use super::super::node::{Bounds, Type};
@@ -55,16 +56,16 @@ pub(super) fn check(
     let mut found: Vec<Mistake> = range(value, "Checked").into_iter().collect();
     let Some(bounds) = bounds else { return found };
     if let Some(factor) = &bounds.multiple_of {
-        let factor = Go::of(factor);
-        let alien = range(Go::Float(factor.float()), "MultipleOf");
+        let factor = Go::of(factor).float();
+        let alien = range(Go::Float(factor), "MultipleOf");
         let native = alien.is_none();
         found.extend(alien);
         found.extend(multiple(value, factor, native, path));
     }
     let mut bound = |limit: &Option<Number>, who: &str, sides: Sides| {
         let Some(limit) = limit else { return };
-        let limit = Go::of(limit);
-        let alien = range(Go::Float(limit.float()), who);
+        let limit = Go::of(limit).float();
+        let alien = range(Go::Float(limit), who);
         let native = alien.is_none();
         found.extend(alien);
         found.extend(beyond(value, limit, native, sides));
@@ -104,7 +105,7 @@ fn out_of_range(
     let fits = match (kind, format, number) {
         (Some(Type::Integer), Some("int32"), Go::Int(number)) => i32::try_from(number).is_ok(),
         (Some(Type::Integer), Some("int32"), Go::Float(number)) => {
-            number.fract() == 0.0 && number.abs() <= f64::from(i32::MAX)
+            number.fract() == 0.0 && (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&number)
         }
         (Some(Type::Integer), _, Go::Float(number)) => {
             number.fract() == 0.0 && number.abs() < 9_223_372_036_854_775_807.0
@@ -120,43 +121,39 @@ fn out_of_range(
     (!fits).then(|| format!("{who} value must be of type {name} {format} in {path}"))
 }
 
+/// What Go makes of a float as an `int64`: of one that does not fit the least number.
 #[allow(clippy::cast_possible_truncation)]
-fn multiple(value: Go, factor: Go, native: bool, path: &str) -> Option<Mistake> {
+fn cut(number: f64) -> i64 {
+    const BEYOND: f64 = 9_223_372_036_854_775_808.0;
+    if (-BEYOND..BEYOND).contains(&number) { number as i64 } else { i64::MIN }
+}
+
+fn multiple(value: Go, factor: f64, native: bool, path: &str) -> Option<Mistake> {
     if let (Go::Int(value), true) = (value, native) {
-        let factor = match factor {
-            Go::Int(factor) => factor,
-            Go::Float(factor) => factor as i64,
-        };
+        let factor = cut(factor);
         if factor <= 0 {
             return Some(not_positive(path, &factor.to_string(), factor.into()));
         }
         let broken = value % factor != 0;
         return broken.then(|| Mistake::Value(value.into(), format!("should be a multiple of {factor}")));
     }
-    let factor = factor.float();
     if factor <= 0.0 {
-        return Some(not_positive(path, &shown(factor), factor.into()));
+        return Some(not_positive(path, &go::printed(factor), factor.into()));
     }
     let times = if factor < 1.0 { 1.0 / factor * value.float() } else { value.float() / factor };
-    (!is_whole(times))
-        .then(|| Mistake::Value(value.float().into(), format!("should be a multiple of {}", shown(factor))))
+    (!is_whole(times)).then(|| {
+        Mistake::Value(value.float().into(), format!("should be a multiple of {}", go::printed(factor)))
+    })
 }
 
 fn not_positive(path: &str, factor: &str, value: Value) -> Mistake {
     Mistake::Named(value, format!("factor MultipleOf declared for {path} must be positive: {factor}"))
 }
 
-#[allow(clippy::cast_possible_truncation)]
-fn beyond(value: Go, limit: Go, native: bool, sides: Sides) -> Option<Mistake> {
+fn beyond(value: Go, limit: f64, native: bool, sides: Sides) -> Option<Mistake> {
     let (order, limit, value) = match (value, native) {
-        (Go::Int(value), true) => {
-            let limit = match limit {
-                Go::Int(limit) => limit,
-                Go::Float(limit) => limit as i64,
-            };
-            (Some(value.cmp(&limit)), limit.to_string(), Go::Int(value))
-        }
-        _ => (value.float().partial_cmp(&limit.float()), shown(limit.float()), Go::Float(value.float())),
+        (Go::Int(value), true) => (Some(value.cmp(&cut(limit))), cut(limit).to_string(), Go::Int(value)),
+        _ => (value.float().partial_cmp(&limit), go::printed(limit), Go::Float(value.float())),
     };
     let order = order?;
     let broken = match sides {
@@ -174,34 +171,13 @@ fn beyond(value: Go, limit: Go, native: bool, sides: Sides) -> Option<Mistake> {
     broken.then(|| Mistake::Value(value.json(), format!("should be {words} {limit}")))
 }
 
-/// A float as Go prints it: with an exponent from 21 digits on, and below a ten-thousandth.
-fn shown(number: f64) -> String {
-    let size = number.abs();
-    if size != 0.0 && !(1e-4..1e21).contains(&size) {
-        let text = format!("{number:e}");
-        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-        let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |exponent| ('-', exponent));
-        return format!("{digits}e{sign}{exponent:0>2}");
-    }
-    number.to_string()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{is_whole, shown};
+    use super::{cut, is_whole};
 
     #[test]
-    fn floats_are_shown_as_go_shows_them() {
-        for (number, text) in [
-            (10.0, "10"),
-            (2.5, "2.5"),
-            (1e21, "1e+21"),
-            (1.5e-7, "1.5e-07"),
-            (0.0, "0"),
-            (1e20, "100000000000000000000"),
-        ] {
-            assert_eq!(shown(number), text);
-        }
+    fn a_limit_beyond_64_bits_is_the_least_number_to_whole_ones() {
+        assert_eq!([5.9, -5.9, 9.3e18, 1e300].map(cut), [5, -5, i64::MIN, i64::MIN]);
     }
 
     #[test]
