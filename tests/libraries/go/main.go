@@ -23,6 +23,7 @@ var answers = map[string]func(asked json.RawMessage) any{
 	"json":       ask(decodedJSON),
 	"json-patch": ask(patchedByOperations),
 	"name":       ask(name),
+	"owners":     ask(owners),
 	"object":     ask(object),
 	"pattern":    ask(pattern),
 	"quantity":   ask(quantity),

@@ -58,40 +58,34 @@ impl Findings {
     }
 }
 
-/// Where two answers differ, if they do: the first member that does, or for lists what only one has.
+/// Where two answers differ first, if they do; of lists of texts, what only one of them has.
 pub(crate) fn difference(go: &Value, ours: &Value) -> Option<Difference> {
+    difference_at(go, ours, "")
+}
+
+fn difference_at(go: &Value, ours: &Value, at: &str) -> Option<Difference> {
     if go == ours {
         return None;
     }
-    let found = |go: Value, ours: Value, at: &str| {
+    let found = |go: Value, ours: Value| {
         let sort = format!("{at}: {} | {}", blurred(&go), blurred(&ours));
         Some(Difference { go, ours, sort })
     };
+    let is_text = |items: &[Value]| items.iter().all(Value::is_string);
     match (go, ours) {
-        (Value::Object(theirs), Value::Object(mine)) => {
-            let keys = theirs.keys().chain(mine.keys());
-            for key in keys {
-                let (one, other) = (theirs.get(key), mine.get(key));
-                if one == other {
-                    continue;
-                }
-                if let (Some(Value::Array(theirs)), Some(Value::Array(mine))) = (one, other)
-                    && theirs.iter().chain(mine).all(Value::is_string)
-                {
-                    let only = |these: &[Value], those: &[Value]| -> Value {
-                        these.iter().filter(|item| !those.contains(item)).cloned().collect()
-                    };
-                    return found(only(theirs, mine), only(mine, theirs), key);
-                }
-                return match (one, other) {
-                    (Some(one), Some(other)) => found(one.clone(), other.clone(), key),
-                    // Another sort of answer.
-                    _ => found(go.clone(), ours.clone(), ""),
-                };
-            }
-            None
+        (Value::Object(theirs), Value::Object(mine)) if theirs.keys().eq(mine.keys()) => {
+            theirs.iter().zip(mine.values()).find_map(|((key, one), other)| difference_at(one, other, key))
         }
-        (go, ours) => found(go.clone(), ours.clone(), ""),
+        (Value::Array(theirs), Value::Array(mine)) if is_text(theirs) && is_text(mine) => {
+            let only = |these: &[Value], those: &[Value]| -> Value {
+                these.iter().filter(|item| !those.contains(item)).cloned().collect()
+            };
+            found(only(theirs, mine), only(mine, theirs))
+        }
+        (Value::Array(theirs), Value::Array(mine)) if theirs.len() == mine.len() => {
+            theirs.iter().zip(mine).find_map(|(one, other)| difference_at(one, other, at))
+        }
+        _ => found(go.clone(), ours.clone()),
     }
 }
 

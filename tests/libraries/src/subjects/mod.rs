@@ -2,6 +2,7 @@
 
 mod definitions;
 mod expressions;
+mod owners;
 mod patches;
 mod rules;
 mod scalars;
@@ -39,6 +40,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     Subject { name: "yaml", make: texts::yaml, answer: texts::yaml_of },
     Subject { name: "json-patch", make: patches::operations, answer: patches::operated },
     Subject { name: "strategic", make: patches::strategic, answer: patches::merged },
+    Subject { name: "owners", make: owners::writes, answer: owners::owned },
     Subject { name: "table", make: tables::table, answer: tables::printed },
     Subject { name: "expression", make: expressions::expression, answer: expressions::evaluated },
     Subject { name: "object", make: schemas::object, answer: schemas::judged },

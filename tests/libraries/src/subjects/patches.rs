@@ -55,7 +55,7 @@ pub(super) fn operated(case: &Value) -> Value {
 }
 
 /// Types with lists that are merged by keys or as sets, maps, and what retains keys; what stands at some of their places.
-const TYPES: &[(&str, &str)] = &[
+pub(super) const TYPES: &[(&str, &str)] = &[
     (
         "io.k8s.api.core.v1.Pod",
         r#"{"spec":{"containers":[{"name":"a","image":"i","ports":[{"containerPort":1,"protocol":"TCP"}],"env":[{"name":"x","value":"1"}],"args":["1"]},{"name":"b"}],"volumes":[{"name":"v","emptyDir":{}}],"tolerations":[{"key":"k"}],"imagePullSecrets":[{"name":"s"}]}}"#,

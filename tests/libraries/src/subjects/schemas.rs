@@ -195,16 +195,16 @@ fn bounds(dice: &mut Dice, kind: &str, made: &mut Map<String, Value>) {
         }
         "integer" | "number" => {
             if dice.chance(20) {
-                put("minimum", json!(dice.below(3)));
+                put("minimum", if dice.chance(70) { json!(dice.below(3)) } else { bound(dice) });
             }
             if dice.chance(20) {
-                put("maximum", if dice.chance(70) { json!(5) } else { json!(2.5) });
+                put("maximum", if dice.chance(70) { json!(5) } else { bound(dice) });
             }
             if dice.chance(6) {
                 put("exclusiveMinimum", true.into());
             }
             if dice.chance(6) {
-                put("multipleOf", if dice.chance(70) { json!(2) } else { json!(0.5) });
+                put("multipleOf", if dice.chance(60) { json!(2) } else { bound(dice) });
             }
             if dice.chance(8) {
                 put("enum", json!([1, 2, 0]));
@@ -231,6 +231,28 @@ fn bounds(dice: &mut Dice, kind: &str, made: &mut Map<String, Value>) {
         }
         _ => {}
     }
+}
+
+/// A number at the end of a range, or none of a type.
+fn bound(dice: &mut Dice) -> Value {
+    const BOUNDS: &[&str] = &[
+        "-2147483648",
+        "2147483647",
+        "2147483648",
+        "-2147483649",
+        "9223372036854775807",
+        "-9223372036854775808",
+        "9223372036854775808",
+        "0.5",
+        "2.5",
+        "-1e20",
+        "3.5e38",
+        "-1",
+        "0",
+        "1e-7",
+        "9007199254740993",
+    ];
+    serde_json::from_str(dice.one(BOUNDS)).expect("it is a number")
 }
 
 /// What stands in a branch of a junctor: no types.
