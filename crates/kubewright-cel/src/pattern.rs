@@ -2,11 +2,15 @@
 //! and of schemas.
 
 use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 
 use regex::Regex;
 
 /// Classes that are known to be some: finding that out takes longer than reading a pattern.
-pub type Classes = BTreeSet<String>;
+static CLASSES: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+/// How many of them are kept, and how long their names are at most: a class has more names than anybody needs.
+const MOST_CLASSES: usize = 1000;
+const LONGEST_CLASS: usize = 40;
 
 /// The most that a repetition may repeat.
 const MOST_REPEATS: u32 = 1000;
@@ -17,18 +21,17 @@ const DEEPEST: usize = 1000;
 ///
 /// # Errors
 /// What Go's parser says is wrong with it: `error parsing regexp: ...`.
-pub fn translated(pattern: &str, classes: &mut Classes) -> Result<String, String> {
-    let mut parser = Parser { whole: pattern, rest: pattern, out: String::new(), groups: 0, classes };
+pub fn translated(pattern: &str) -> Result<String, String> {
+    let mut parser = Parser { whole: pattern, rest: pattern, out: String::new(), groups: 0 };
     parser.parse().map_err(|why| format!("error parsing regexp: {why}"))?;
     Ok(parser.out)
 }
 
-struct Parser<'a, 'c> {
+struct Parser<'a> {
     whole: &'a str,
     rest: &'a str,
     out: String,
     groups: usize,
-    classes: &'c mut Classes,
 }
 
 /// What stands before a repetition operator.
@@ -42,7 +45,7 @@ enum Before<'a> {
     Repeated(&'a str),
 }
 
-impl<'a> Parser<'a, '_> {
+impl<'a> Parser<'a> {
     fn parse(&mut self) -> Result<(), String> {
         let mut before = Before::Nothing;
         while let Some(next) = self.rest.chars().next() {
@@ -267,7 +270,7 @@ impl<'a> Parser<'a, '_> {
         let bare = name.strip_prefix('^').unwrap_or(name);
         negated ^= bare.len() < name.len();
         let class = format!("\\{}{{{bare}}}", if negated { 'P' } else { 'p' });
-        if !bare.chars().all(|one| one == '_' || one.is_ascii_alphanumeric()) || !self.is_class(&class) {
+        if !bare.chars().all(|one| one == '_' || one.is_ascii_alphanumeric()) || !is_class(&class) {
             return Err(format!("invalid character class range: `{}`", self.since(start)));
         }
         self.out.push_str(&class);
@@ -337,18 +340,9 @@ impl<'a> Parser<'a, '_> {
         Ok(Before::Something)
     }
 
-    fn is_class(&mut self, class: &str) -> bool {
-        let known = self.classes.contains(class);
-        if !known && Regex::new(class).is_ok() {
-            self.classes.insert(class.to_owned());
-            return true;
-        }
-        known
-    }
-
     fn posix_class(&mut self, end: usize) -> Result<(), String> {
         let class = self.take(end + 2);
-        if !self.is_class(&format!("[{class}]")) {
+        if !is_class(&format!("[{class}]")) {
             return Err(format!("invalid character class range: `{class}`"));
         }
         self.out.push_str(class);
@@ -386,6 +380,20 @@ impl<'a> Parser<'a, '_> {
     fn class_literal(&mut self, one: char) {
         self.out.push_str(&format!("\\x{{{:X}}}", u32::from(one)));
     }
+}
+
+/// Whether a class is one.
+fn is_class(class: &str) -> bool {
+    let known = || CLASSES.lock().unwrap_or_else(PoisonError::into_inner);
+    if known().contains(class) {
+        return true;
+    }
+    let is_class = Regex::new(class).is_ok();
+    let mut known = known();
+    if is_class && class.len() <= LONGEST_CLASS && known.len() < MOST_CLASSES {
+        known.insert(class.to_owned());
+    }
+    is_class
 }
 
 /// The counts of `{n}`, `{n,}` and `{n,m}`; nothing else counts.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, OnceLock, Weak};
 
-use kubewright_cel::pattern::{Classes, translated};
+use kubewright_cel::pattern::translated;
 use parking_lot::Mutex;
 use regex::{Regex, RegexBuilder};
 
@@ -64,7 +64,7 @@ impl Pattern {
     /// Whether the text has a match; nothing matches what is no pattern.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
-        let compile = || compiled(&translated(&self.text, &mut Classes::new()).ok()?, SIZE_LIMIT);
+        let compile = || compiled(&translated(&self.text).ok()?, SIZE_LIMIT);
         let expression = self.expression.get_or_init(compile);
         expression.as_ref().is_some_and(|expression| expression.is_match(text))
     }
@@ -93,14 +93,13 @@ fn compiled(expression: &str, size: usize) -> Option<Regex> {
 pub struct Patterns {
     /// Each with what is wrong with it. They are kept compiled, for who looks at defaults.
     known: BTreeMap<String, (Pattern, Option<String>)>,
-    classes: Classes,
     /// How many bytes they may still take.
     left: usize,
 }
 
 impl Default for Patterns {
     fn default() -> Self {
-        Self { known: BTreeMap::new(), classes: Classes::new(), left: ALL_LIMIT }
+        Self { known: BTreeMap::new(), left: ALL_LIMIT }
     }
 }
 
@@ -116,7 +115,7 @@ impl Patterns {
     }
 
     fn look_at(&mut self, text: &str) -> Result<Regex, String> {
-        let expression = translated(text, &mut self.classes)?;
+        let expression = translated(text)?;
         for size in SIZES {
             if size > self.left {
                 break;

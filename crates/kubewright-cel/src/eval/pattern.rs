@@ -2,7 +2,7 @@
 
 use regex::{Regex, RegexBuilder};
 
-use crate::pattern::{Classes, translated};
+use crate::pattern::translated;
 
 /// The most bytes that a compiled pattern may take.
 pub(super) const SIZE_LIMIT: usize = 1 << 20;
@@ -21,7 +21,7 @@ impl Pattern {
     /// # Errors
     /// What is wrong with it, as Go says it.
     pub(crate) fn new(text: &str) -> Result<Self, String> {
-        let mut builder = RegexBuilder::new(&translated(text, &mut Classes::new())?);
+        let mut builder = RegexBuilder::new(&translated(text)?);
         let regex = builder.size_limit(SIZE_LIMIT).dfa_size_limit(SIZE_LIMIT).build();
         let regex = regex.map_err(|_| format!("error parsing regexp: expression too large: `{text}`"))?;
         Ok(Self { regex, length: text.chars().count() as u64 })

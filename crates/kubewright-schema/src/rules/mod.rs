@@ -45,12 +45,15 @@ impl Rules {
         let is_declared = declaration.is_exposed();
         let elements = || declaration.of_elements().cloned().unwrap_or_else(DeclType::hidden);
         let field = |name: &str, field: &Arc<Node>| {
-            let given =
-                declaration.of_field(name).filter(|_| !declare::is_given(node, resource, name)).cloned();
-            let declaration = given.unwrap_or_else(|| declare::declaration(field, field.embedded_resource));
             // What rules cannot see is not checked by them.
-            let is_seen = is_declared && declaration.is_exposed();
-            if is_seen { Self::declared(field, field.embedded_resource, declaration) } else { None }
+            let seen = Some(&declaration).filter(|declaration| declaration.is_exposed())?;
+            let given = seen.of_field(name).filter(|_| !declare::is_given(node, resource, name)).cloned();
+            let of_field = given.unwrap_or_else(|| declare::declaration(field, field.embedded_resource));
+            if of_field.is_exposed() {
+                Self::declared(field, field.embedded_resource, of_field)
+            } else {
+                None
+            }
         };
         let properties = node.properties.iter();
         let properties: BTreeMap<_, _> =
