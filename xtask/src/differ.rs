@@ -105,7 +105,9 @@ pub(crate) fn differ(options: &Options) -> Result<()> {
 /// Compares the libraries.
 fn libraries(options: &Options) -> Result<()> {
     run(&mut cargo(["build", "--package", "kubewright-libraries"]))?;
-    let go = target().join("differ/libraries-go");
+    let folder = target().join("differ");
+    std::fs::create_dir_all(&folder)?;
+    let go = folder.join("libraries-go");
     let mut build = Command::new(find("go").context("there is no Go to build the libraries with")?);
     build.args(["build", "-trimpath", "-buildvcs=false", "-o"]).arg(&go).arg(".");
     build.env("CGO_ENABLED", "0").env("GOWORK", "off").env("GOFLAGS", "");
