@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io;
 
+use http::Method;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
@@ -12,6 +13,7 @@ use kubewright_serve::connection::{self, HandshakeError, drive};
 use kubewright_serve::tls::HTTP_2;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::task::yield_now;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -91,6 +93,14 @@ async fn handshake(mut stream: TcpStream, tls: &TlsAcceptor) -> io::Result<Optio
     Ok(Some(stream))
 }
 
+/// Before a write is answered who watches has a turn to be told of it: operators read their caches directly after they have written,
+/// and etcd leaves these more time.
+async fn turn_of_watchers(method: &Method) {
+    if !method.is_safe() {
+        yield_now().await;
+    }
+}
+
 /// Serves the requests of a connection with the protocol that the handshake agreed on.
 async fn serve_requests<S: Service>(
     stream: TlsStream<TcpStream>,
@@ -116,10 +126,12 @@ async fn serve_requests<S: Service>(
             if let Some(certificate) = &certificate {
                 request.extensions_mut().insert(certificate.clone());
             }
+            let method = request.method().clone();
             let answer = service.clone().oneshot(request);
             let (room, visitor, leaves) = (room.clone(), visitor.clone(), leaves.clone());
             async move {
                 let response = answer.await?;
+                turn_of_watchers(&method).await;
                 if http_2 && visitor.is_stranger() {
                     leaves.cancel();
                 }
@@ -187,5 +199,35 @@ async fn silence(asked: &CancellationToken, limits: &Limits) {
 fn report(remote: RemoteAddress, served: Result<(), impl Display>) {
     if let Err(error) = served {
         tracing::debug!(remote = %remote.0, %error, "a connection ended with an error");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_watches_has_a_turn_before_a_write_is_answered() {
+        for (method, expected) in [(Method::POST, ["told", "answered"]), (Method::GET, ["answered", "told"])]
+        {
+            let (bell, order) = (Arc::new(Notify::new()), Arc::new(Mutex::new(Vec::new())));
+            let watcher = tokio::spawn({
+                let (bell, order) = (Arc::clone(&bell), Arc::clone(&order));
+                async move {
+                    bell.notified().await;
+                    order.lock().unwrap().push("told");
+                }
+            });
+            yield_now().await;
+            bell.notify_one();
+            turn_of_watchers(&method).await;
+            order.lock().unwrap().push("answered");
+            watcher.await.unwrap();
+            assert_eq!(*order.lock().unwrap(), expected);
+        }
     }
 }

@@ -175,17 +175,10 @@ async fn answer_for(
         _ if InFlight::is_urgent(&request.user, &request.target) => Length::Urgent,
         length => length,
     };
-    let answer = if request.has_consequences() {
-        server.places().finish(length, request.answer()).await?
-    } else {
-        server.places().run(length, request.answer()).await?
-    };
-    if answer.is_ok() && !matches!(verb, "get" | "list" | "watch") {
-        // Who watches is told of a write before who wrote is answered: operators read their caches directly afterwards, and etcd leaves
-        // these more time.
-        tokio::task::yield_now().await;
+    if request.has_consequences() {
+        return server.places().finish(length, request.answer()).await?;
     }
-    answer
+    server.places().run(length, request.answer()).await?
 }
 
 /// All that the work on a request is about.

@@ -35,32 +35,6 @@ async fn a_list_in_pages_is_one_consistent_whole() {
     assert_eq!(rest["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"]);
 }
 
-/// Operators read their caches directly after they have written.
-#[tokio::test(start_paused = true)]
-async fn who_watches_hears_of_a_write_before_who_wrote_is_answered() {
-    let api = Api::start().await;
-    let mut watch = api.watch(&format!("{MAPS}?watch=true")).await;
-    let (answered, mut order) = tokio::sync::mpsc::unbounded_channel();
-    let heard = answered.clone();
-    tokio::spawn(async move {
-        for what in ["ADDED", "MODIFIED", "DELETED"] {
-            watch.expect(what, "a").await;
-            heard.send(what).expect("the test waits");
-        }
-    });
-    tokio::task::yield_now().await;
-    let path = format!("{MAPS}/a");
-    api.post(MAPS, map("a", "red")).await.expect(201);
-    answered.send("answered").expect("the test waits");
-    api.patch(&path, "merge", json!({"data": {"x": "1"}})).await.expect(200);
-    answered.send("answered").expect("the test waits");
-    api.delete(&path).await.expect(200);
-    answered.send("answered").expect("the test waits");
-    for expected in ["ADDED", "answered", "MODIFIED", "answered", "DELETED", "answered"] {
-        assert_eq!(order.recv().await, Some(expected));
-    }
-}
-
 /// `--etcd-compaction-interval` of kube-apiserver.
 #[tokio::test(start_paused = true)]
 async fn the_past_is_listed_for_five_minutes_at_least_and_for_ten_at_most() {
