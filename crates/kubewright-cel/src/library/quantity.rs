@@ -42,8 +42,6 @@ const ONE: i128 = 1_000_000_000;
 const MAX_BINARY: i128 = i64::MAX as i128 * ONE;
 /// The largest number that is counted in billionths. Kubernetes knows larger ones.
 const MAX: i128 = i128::MAX / 10;
-const INVALID: &str =
-    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 const SUFFIX: &str = "unable to parse quantity's suffix";
 
 pub(super) fn find(overload: &str) -> Option<Implementation> {
@@ -139,9 +137,7 @@ impl Amount {
 
 impl Quantity {
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
-        if text.is_empty() {
-            return Err(INVALID);
-        }
+        kubewright_meta::quantity::check(text)?;
         let (negative, unsigned) = match text.as_bytes()[0] {
             b'-' => (true, &text[1..]),
             b'+' => (false, &text[1..]),
@@ -154,11 +150,6 @@ impl Quantity {
             Some(behind) => behind.split_at(digits_end(behind)),
             None => ("", rest),
         };
-        let looks_like_suffix =
-            |character: char| character.is_ascii_digit() || "eEinumkKMGTP+-".contains(character);
-        if !suffix.chars().all(looks_like_suffix) {
-            return Err(INVALID);
-        }
         let (base, exponent, format) = parse_suffix(suffix).ok_or(SUFFIX)?;
         let whole = whole.trim_start_matches('0');
         if let Some(amount) = scaled(negative, whole, fraction, base, exponent) {

@@ -44,7 +44,7 @@ impl Typing {
             Self::Known | Self::Untyped => {
                 "internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations"
             }
-            Self::Undeclared => "failed to convert to declType for CEL validation rules",
+            Self::Undeclared => rules::UNDECLARED,
         }
     }
 }

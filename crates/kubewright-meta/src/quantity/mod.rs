@@ -7,8 +7,8 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-pub use text::canonical_text;
 use text::{Family, Parts, Unit};
+pub use text::{canonical_text, check};
 
 /// An amount, exact to the nano unit. What is smaller is rounded away from zero. What has a binary suffix and is larger
 /// than a 64-bit number becomes the largest one, as in Kubernetes. All amounts over 10^29 are alike.

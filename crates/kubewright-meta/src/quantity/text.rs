@@ -4,7 +4,6 @@
 const MALFORMED: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 const BAD_SUFFIX: &str = "unable to parse quantity's suffix";
-
 const NO_NUMBER: &str = "unable to parse numeric part of quantity";
 
 const DECIMAL: [(&str, i64); 10] =
@@ -22,16 +21,7 @@ const NANOS: u128 = 1_000_000_000;
 /// Text that is no quantity, in Kubernetes' words.
 pub fn canonical_text(text: &str) -> Result<String, &'static str> {
     let text = text.trim();
-    let parts = Parts::of(text)?;
-    let unit = Unit::of(parts.suffix)?;
-    // Where 64 bits may be too few Kubernetes asks for digits; else none is zero.
-    let is_great = match unit {
-        Unit::Binary(power) => power >= 50,
-        Unit::Decimal(exponent, _) => exponent < FINEST,
-    };
-    if is_great && !text[..text.len() - parts.suffix.len()].contains(|one: char| one.is_ascii_digit()) {
-        return Err(NO_NUMBER);
-    }
+    let (parts, unit) = read(text)?;
     if parts.is_kept(&unit) {
         return Ok(text.to_owned());
     }
@@ -46,6 +36,28 @@ pub fn canonical_text(text: &str) -> Result<String, &'static str> {
         }
     };
     Ok(signed(parts.negative, &decimal(&digits, exponent, family)))
+}
+
+/// Whether a text is a quantity, as it stands.
+///
+/// # Errors
+/// What is wrong with it, in Kubernetes' words.
+pub fn check(text: &str) -> Result<(), &'static str> {
+    read(text).map(drop)
+}
+
+fn read(text: &str) -> Result<(Parts<'_>, Unit), &'static str> {
+    let parts = Parts::of(text)?;
+    let unit = Unit::of(parts.suffix)?;
+    // Where 64 bits may be too few Kubernetes asks for digits; else none is zero.
+    let is_great = match unit {
+        Unit::Binary(power) => power >= 50,
+        Unit::Decimal(exponent, _) => exponent < FINEST,
+    };
+    if is_great && !text[..text.len() - parts.suffix.len()].contains(|one: char| one.is_ascii_digit()) {
+        return Err(NO_NUMBER);
+    }
+    Ok((parts, unit))
 }
 
 /// Sign, digits before and after the point, suffix.

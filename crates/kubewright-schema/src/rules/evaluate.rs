@@ -16,7 +16,7 @@ const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 
 /// Why rules cannot be compiled about what they cannot see.
-const UNDECLARED: &str = "failed to convert to declType for CEL validation rules";
+pub const UNDECLARED: &str = "failed to convert to declType for CEL validation rules";
 
 /// What is compiled of patterns that rules make themselves counts as cost, so many characters as one: it is work, for each
 /// element of a list again, as each is an evaluation of its own.

@@ -17,7 +17,7 @@ use kubewright_meta::cost;
 use super::node::{Additional, Node};
 
 pub use compile::{Compiled, compile};
-pub use evaluate::{Budget, Finding};
+pub use evaluate::{Budget, Finding, UNDECLARED};
 
 /// The rules of a schema and of all below it, where there are any.
 #[derive(Debug)]
