@@ -19,6 +19,7 @@ use kubewright_store::Name;
 
 pub use body::{FieldValidation, default, review_of};
 pub use list_options::{DeletedTogether, ListOptions, VersionMatch};
+pub(crate) use options::Parsed;
 pub use options::{DeleteOptions, Propagation, WriteOptions};
 pub use part::part_of;
 pub(crate) use version::{parse_version, version_of};

@@ -147,6 +147,25 @@ pub struct DeleteOptions {
     pub unread: bool,
 }
 
+/// Options of a deletion as they were given, good or not.
+pub(crate) struct Parsed {
+    pub(crate) said: DeleteOptions,
+    errors: Vec<FieldError>,
+}
+
+impl Parsed {
+    /// Checks them (`ValidateDeleteOptions`).
+    ///
+    /// # Errors
+    /// 422 for values that make no sense.
+    pub(crate) fn check(&self) -> Result<(), ApiError> {
+        if self.errors.is_empty() {
+            return Ok(());
+        }
+        Err(ApiError::invalid_of("meta.k8s.io", "DeleteOptions", "", &self.errors))
+    }
+}
+
 /// The option that deletes an object unread.
 const UNREAD: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
 
@@ -156,6 +175,16 @@ impl DeleteOptions {
     /// # Errors
     /// 400 for what cannot be read, 422 for values that make no sense.
     pub fn read(version: Version, query: &Query, body: Option<&Value>) -> Result<Self, ApiError> {
+        let parsed = Self::parse(version, query, body)?;
+        parsed.check()?;
+        Ok(parsed.said)
+    }
+
+    /// As [`DeleteOptions::read`], for who checks them later.
+    ///
+    /// # Errors
+    /// 400 for what cannot be read.
+    pub(crate) fn parse(version: Version, query: &Query, body: Option<&Value>) -> Result<Parsed, ApiError> {
         let mut errors = Vec::new();
         let (mut options, policy, orphan) = match body {
             Some(body) => Self::of_body(body, &mut errors)?,
@@ -195,11 +224,7 @@ impl DeleteOptions {
                 FieldError::invalid(UNREAD, true, format!("cannot be set together with .{other}"))
             }));
         }
-        if errors.is_empty() {
-            Ok(options)
-        } else {
-            Err(ApiError::invalid_of("meta.k8s.io", "DeleteOptions", "", &errors))
-        }
+        Ok(Parsed { said: options, errors })
     }
 
     /// Checks them as those of a deletion of many.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{Part, bind, delete, edit};
 use crate::admission::{self, Review};
 use crate::engine::{Engine, SERVER};
-use crate::request::{Call, DeleteOptions, WriteOptions};
+use crate::request::{Call, DeleteOptions, Parsed, WriteOptions};
 
 /// The most evictions that a budget may have unconfirmed by its controller.
 const MOST_DISRUPTED: usize = 2000;
@@ -38,65 +38,87 @@ pub async fn evict(
     check(call, &eviction)?;
     check_dry_run(&eviction, write.dry_run)?;
     admission::validate(&review, &eviction, warnings).await?;
-    // What is wrong with the options is found when the pod is deleted.
-    engine.entry(call)?;
     // Options that are part of an object say a type that nobody reads.
     let mut given = eviction["deleteOptions"].clone();
     if let Some(given) = given.as_object_mut() {
         given.retain(|field, _| !["apiVersion", "kind"].contains(&field.as_str()));
     }
-    let mut options = DeleteOptions::read(call.kind.kubernetes(), &Query::default(), Some(&given))?;
-    options.dry_run |= write.dry_run;
-    evict_within_budget(engine, call, &options).await
+    let mut options = DeleteOptions::parse(call.kind.kubernetes(), &Query::default(), Some(&given))?;
+    options.said.dry_run |= write.dry_run;
+    Admitted { engine, call, options }.within_budget().await
 }
 
-async fn evict_within_budget(
-    engine: &Engine,
-    call: Call<'_>,
-    options: &DeleteOptions,
-) -> Result<(), ApiError> {
-    let Some(pod) = evict_freely(engine, call, options).await? else { return Ok(()) };
-    let Some(budget) = budget_of(engine, &pod)? else { return mark_and_delete(engine, call, options).await };
-    let name = object::name(&budget);
-    if !is_spare(&pod, &budget) {
-        take_from(engine, call, name, options.dry_run).await?;
-        return mark_and_delete(engine, call, options).await;
-    }
-    // It must be the pod that was looked at: by now it might be ready, and count.
-    let looked_at = at_version(options, &pod);
-    match mark_and_delete(engine, call, &looked_at).await {
-        Err(error) if error.reason == "Conflict" && options.resource_version.is_none() => {
-            Err(still_processed(name))
-        }
-        outcome => outcome,
-    }
+/// An eviction that admission let through.
+struct Admitted<'a> {
+    engine: &'a Engine,
+    /// The pod.
+    call: Call<'a>,
+    /// How the pod is deleted. What is wrong with them is found there, when the budget was asked and the pod is marked.
+    options: Parsed,
 }
 
-/// Deletes a pod that no budget guards: it has ended, or has not begun. Gives the pod where one may guard it.
-async fn evict_freely(
-    engine: &Engine,
-    call: Call<'_>,
-    options: &DeleteOptions,
-) -> Result<Option<Value>, ApiError> {
-    let mut attempts = ATTEMPTS;
-    loop {
-        attempts -= 1;
-        let pod = encode::value(call.kind, &*engine.entry(call)?);
-        let phase = pod["status"]["phase"].as_str().unwrap_or_default();
-        let has_ended = matches!(phase, "Succeeded" | "Failed") || object::is_deleting(&pod);
-        if !has_ended && phase != "Pending" {
-            return Ok(Some(pod));
+impl Admitted<'_> {
+    async fn within_budget(&self) -> Result<(), ApiError> {
+        let options = &self.options.said;
+        let Some(pod) = self.freely().await? else { return Ok(()) };
+        let Some(budget) = budget_of(self.engine, &pod)? else { return self.mark_and_delete(options).await };
+        let name = object::name(&budget);
+        if !is_spare(&pod, &budget) {
+            take_from(self.engine, self.call, name, options.dry_run).await?;
+            return self.mark_and_delete(options).await;
         }
-        // One that has not begun might be about to.
-        let options = if has_ended || options.resource_version.is_some() {
-            options.clone()
-        } else {
-            at_version(options, &pod)
-        };
-        match mark_and_delete(engine, call, &options).await {
-            Err(error) if error.reason == "Conflict" && attempts > 0 => {}
-            outcome => return outcome.map(|()| None),
+        // It must be the pod that was looked at: by now it might be ready, and count.
+        match self.mark_and_delete(&at_version(options, &pod)).await {
+            Err(error) if error.reason == "Conflict" && options.resource_version.is_none() => {
+                Err(still_processed(name))
+            }
+            outcome => outcome,
         }
+    }
+
+    /// Deletes a pod that no budget guards: it has ended, or has not begun. Gives the pod where one may guard it.
+    async fn freely(&self) -> Result<Option<Value>, ApiError> {
+        let options = &self.options.said;
+        let mut attempts = ATTEMPTS;
+        loop {
+            attempts -= 1;
+            let pod = encode::value(self.call.kind, &*self.engine.entry(self.call)?);
+            let phase = pod["status"]["phase"].as_str().unwrap_or_default();
+            let has_ended = matches!(phase, "Succeeded" | "Failed") || object::is_deleting(&pod);
+            if !has_ended && phase != "Pending" {
+                return Ok(Some(pod));
+            }
+            // One that has not begun might be about to.
+            let options = if has_ended || options.resource_version.is_some() {
+                options.clone()
+            } else {
+                at_version(options, &pod)
+            };
+            match self.mark_and_delete(&options).await {
+                Err(error) if error.reason == "Conflict" && attempts > 0 => {}
+                outcome => return outcome.map(|()| None),
+            }
+        }
+    }
+
+    /// Tells the pod why it goes, and deletes it by these options (`addConditionAndDeletePod`).
+    async fn mark_and_delete(&self, options: &DeleteOptions) -> Result<(), ApiError> {
+        let mut options = options.clone();
+        if !options.dry_run {
+            let now = object::time(self.engine.world().clock.now());
+            let edit = |pod: &mut Value| {
+                check_preconditions(pod, &options)?;
+                set_condition(pod, &now);
+                Ok(())
+            };
+            let written = edit::edit(self.engine, self.call, Part::Trusted, false, &edit).await?;
+            if options.resource_version.is_some() {
+                let pod: Value = serde_json::from_slice(written.result.bytes()).unwrap_or_default();
+                options.resource_version = Some(object::resource_version(&pod).to_owned());
+            }
+        }
+        self.options.check()?;
+        delete::delete_admitted(self.engine, self.call, &options).await
     }
 }
 
@@ -127,25 +149,6 @@ async fn take_from(engine: &Engine, call: Call<'_>, name: &str, dry_run: bool) -
     let edit = |budget: &mut Value| take(budget, call.name, now);
     let budget = Call { kind: &kind, namespace: call.namespace, name, user: &SERVER };
     Box::pin(edit::edit(engine, budget, Part::Status, dry_run, &edit)).await.map(drop)
-}
-
-/// Tells the pod why it goes, and deletes it.
-async fn mark_and_delete(engine: &Engine, call: Call<'_>, options: &DeleteOptions) -> Result<(), ApiError> {
-    let mut options = options.clone();
-    if !options.dry_run {
-        let now = object::time(engine.world().clock.now());
-        let edit = |pod: &mut Value| {
-            check_preconditions(pod, &options)?;
-            set_condition(pod, &now);
-            Ok(())
-        };
-        let written = edit::edit(engine, call, Part::Trusted, false, &edit).await?;
-        if options.resource_version.is_some() {
-            let pod: Value = serde_json::from_slice(written.result.bytes()).unwrap_or_default();
-            options.resource_version = Some(object::resource_version(&pod).to_owned());
-        }
-    }
-    delete::delete_admitted(engine, call, &options).await
 }
 
 fn check(call: Call<'_>, eviction: &Value) -> Result<(), ApiError> {

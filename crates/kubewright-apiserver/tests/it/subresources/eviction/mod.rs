@@ -117,3 +117,25 @@ async fn options_in_an_eviction_may_say_any_type() {
     typed["deleteOptions"] = json!({"apiVersion": "v7", "kind": "Other"});
     api.post(&format!("{PODS}/a/eviction"), typed).await.expect(201);
 }
+
+/// The budget is asked and the pod marked before anybody looks at the options (`addConditionAndDeletePod`).
+#[tokio::test(start_paused = true)]
+async fn bad_options_of_an_eviction_are_found_when_the_pod_is_marked_already() {
+    let api = with_a_running_pod("True").await;
+    let place = format!("{PODS}/a/eviction");
+    let mut bad = eviction("a");
+    bad["deleteOptions"] = json!({"propagationPolicy": "Bad"});
+    guard(&api, "b", json!({"observedGeneration": 1, "currentHealthy": 1, "desiredHealthy": 1})).await;
+    api.post(&place, bad.clone()).await.expect(429);
+    let allowed = json!({"status": {"disruptionsAllowed": 1}});
+    api.patch(&format!("{BUDGETS}/b/status"), "merge", allowed).await.expect(200);
+    api.post(&format!("{place}?dryRun=All"), bad.clone()).await.refused(422, "Invalid");
+    let pod = api.get(&format!("{PODS}/a")).await.expect(200);
+    assert_eq!(pod["status"]["conditions"].as_array().map(Vec::len), Some(1), "{pod}");
+    assert!(api.post(&place, bad.clone()).await.refused(422, "Invalid").contains("propagationPolicy"));
+    let pod = api.get(&format!("{PODS}/a")).await.expect(200);
+    assert_eq!(pod["status"]["conditions"][1]["reason"], "EvictionByEvictionAPI");
+    assert!(pod["metadata"]["deletionTimestamp"].is_null());
+    let budget = api.get(&format!("{BUDGETS}/b")).await.expect(200);
+    assert_eq!(budget["status"]["disruptionsAllowed"], 0);
+}
