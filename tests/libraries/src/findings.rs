@@ -15,6 +15,13 @@ pub(crate) struct Difference {
     pub(crate) sort: String,
 }
 
+/// A case whose answers differ.
+#[derive(Clone, Debug)]
+pub(crate) struct Example {
+    pub(crate) case: Value,
+    pub(crate) difference: Difference,
+}
+
 /// All that differs of a subject.
 #[derive(Default)]
 pub(crate) struct Findings(BTreeMap<String, Cases>);
@@ -24,7 +31,7 @@ pub(crate) struct Findings(BTreeMap<String, Cases>);
 pub(crate) struct Cases {
     pub(crate) count: usize,
     /// The shortest ones.
-    pub(crate) examples: Vec<Value>,
+    pub(crate) examples: Vec<Example>,
 }
 
 /// How many cases of a sort are kept.
@@ -32,11 +39,11 @@ const KEPT: usize = 5;
 
 impl Findings {
     /// Adds a case.
-    pub(crate) fn add(&mut self, case: Value, difference: Difference) {
-        let cases = self.0.entry(difference.sort).or_default();
+    pub(crate) fn add(&mut self, found: Example) {
+        let cases = self.0.entry(found.difference.sort.clone()).or_default();
         cases.count += 1;
-        cases.examples.push(case);
-        cases.examples.sort_by_cached_key(|case| case.to_string().len());
+        cases.examples.push(found);
+        cases.examples.sort_by_cached_key(|found| found.case.to_string().len());
         cases.examples.truncate(KEPT);
     }
 

@@ -20,7 +20,7 @@ use clap::Parser;
 use serde_json::Value;
 
 use crate::dice::Dice;
-use crate::findings::{Difference, Findings};
+use crate::findings::{Difference, Example, Findings};
 use crate::go::Go;
 use crate::subjects::{SUBJECTS, Subject};
 
@@ -102,7 +102,7 @@ fn compare(subject: &Subject, go: &mut Go, options: &Options, end: Instant) -> R
                 Judgement::LeftOut => left_out += 1,
                 Judgement::Differs(difference) => {
                     compared += 1;
-                    findings.add(case.clone(), difference);
+                    findings.add(Example { case: case.clone(), difference });
                 }
             }
         }
@@ -115,8 +115,8 @@ fn compare(subject: &Subject, go: &mut Go, options: &Options, end: Instant) -> R
     );
     for (sort, cases) in findings.sorted() {
         println!("  {} x {sort}", cases.count);
-        for case in cases.examples.iter().take(options.show) {
-            let (case, difference) = shrink::shrink(subject, go, case, sort)?;
+        for found in cases.examples.iter().take(options.show) {
+            let Example { case, difference } = shrink::shrink(subject, go, found)?;
             println!("    case {case}\n      go   {}\n      ours {}", difference.go, difference.ours);
         }
     }

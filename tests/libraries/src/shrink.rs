@@ -3,10 +3,10 @@
 use anyhow::Result;
 use serde_json::Value;
 
-use crate::findings::Difference;
+use crate::Judgement;
+use crate::findings::Example;
 use crate::go::Go;
 use crate::subjects::Subject;
-use crate::{Judgement, findings};
 
 /// How many shorter cases are tried.
 const MOST: usize = 3_000;
@@ -15,49 +15,37 @@ const MOST: usize = 3_000;
 ///
 /// # Errors
 /// Go does not answer.
-pub(crate) fn shrink(
-    subject: &Subject,
-    go: &mut Go,
-    case: &Value,
-    sort: &str,
-) -> Result<(Value, Difference)> {
-    let mut shortest = case.clone();
-    let mut found = None;
+pub(crate) fn shrink(subject: &Subject, go: &mut Go, found: &Example) -> Result<Example> {
+    let mut shortest = found.clone();
     let mut tried = 0;
     loop {
         let mut is_shorter = false;
         let mut at = 0;
         loop {
-            let candidates: Vec<Value> = smaller(&shortest).skip(at).take(50).collect();
+            let candidates: Vec<Value> = smaller(&shortest.case).skip(at).take(50).collect();
             if candidates.is_empty() || tried > MOST {
                 break;
             }
             tried += candidates.len();
             let answers = go.answer(subject.name, &candidates)?;
-            let next = candidates.iter().zip(&answers).position(|(candidate, theirs)| {
-                matches!(subject.judge(candidate, theirs), Judgement::Differs(difference) if difference.sort == sort)
-            });
-            match next {
-                Some(position) => {
-                    shortest = candidates[position].clone();
+            let alike = |(case, theirs): (Value, &Value)| match subject.judge(&case, theirs) {
+                Judgement::Differs(difference) if difference.sort == found.difference.sort => {
+                    Some(Example { case, difference })
+                }
+                _ => None,
+            };
+            match candidates.into_iter().zip(&answers).find_map(alike) {
+                Some(next) => {
+                    shortest = next;
                     is_shorter = true;
                 }
-                None => at += candidates.len(),
+                None => at += answers.len(),
             }
         }
         if !is_shorter {
-            break;
+            return Ok(shortest);
         }
     }
-    let theirs = go.answer(subject.name, std::slice::from_ref(&shortest))?;
-    if let Judgement::Differs(difference) = subject.judge(&shortest, &theirs[0]) {
-        found = Some(difference);
-    }
-    let found = found.or_else(|| findings::difference(&theirs[0], &(subject.answer)(&shortest)));
-    Ok((
-        shortest,
-        found.unwrap_or_else(|| Difference { go: Value::Null, ours: Value::Null, sort: sort.to_owned() }),
-    ))
 }
 
 /// Each value that is a little less than this one: without a member or an item, or with one that is less.
