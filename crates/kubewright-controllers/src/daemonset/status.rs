@@ -1,20 +1,22 @@
 //! The status of a DaemonSet (`updateDaemonSetStatus` in `pkg/controller/daemon/daemon_controller.go`).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::DaemonSetStatus;
+use k8s_openapi::api::core::v1::Pod;
 
 use super::daemon::{self, Updated};
 use super::eligibility::Fit;
 use super::plan::{Fits, Observed, min_ready};
 use crate::pod::{self, Availability};
 
-/// The status that the set should have, and when to look again because a pod becomes available then.
+/// The status that the set should have, and when to look again because a pod becomes available then: any of its pods, as a surge ends when the
+/// new one of a node does.
 pub(super) fn status(observed: &Observed<'_>) -> (DaemonSetStatus, Option<Duration>) {
     let set = observed.set;
     let updated = Updated::of(set, observed.hash);
     let (mut current, mut misscheduled, mut ready, mut available, mut up_to_date) = (0, 0, 0, 0, 0);
-    let mut next: Option<Duration> = None;
     let fits = Fits::of(set, observed.nodes);
     for (node, fit) in fits.iter() {
         let Some(pods) = observed.pods.get(node) else { continue };
@@ -28,12 +30,13 @@ pub(super) fn status(observed: &Observed<'_>) -> (DaemonSetStatus, Option<Durati
         let Some(pod) = pods.first() else { continue };
         up_to_date += i32::from(updated.is(pod));
         ready += i32::from(pod::is_ready(pod));
-        match pod::availability(pod, min_ready(set), observed.now) {
-            Availability::Available => available += 1,
-            Availability::In(wait) => next = Some(next.map_or(wait, |next| next.min(wait))),
-            Availability::Unknown => {}
-        }
+        available += i32::from(observed.is_available(pod));
     }
+    let waits = |pod: &Arc<Pod>| match pod::availability(pod, min_ready(set), observed.now) {
+        Availability::In(wait) => Some(wait),
+        Availability::Available | Availability::Unknown => None,
+    };
+    let next = observed.pods.values().flatten().filter_map(waits).min();
     let positive = |count: i32| (count > 0).then_some(count);
     let wanted = fits.wanted();
     let status = DaemonSetStatus {
@@ -52,10 +55,9 @@ pub(super) fn status(observed: &Observed<'_>) -> (DaemonSetStatus, Option<Durati
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use k8s_openapi::api::apps::v1::DaemonSet;
-    use k8s_openapi::api::core::v1::{Node, Pod};
+    use k8s_openapi::api::core::v1::Node;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
     use kubewright_world::SIMULATION_START as NOW;
     use serde_json::json;
 
@@ -117,6 +119,20 @@ mod tests {
         let since = NOW - Duration::from_secs(4);
         let (status, next) = counted(&set, &[node("a")], &[pod_on("a", "new", Some(since))]);
         assert_eq!((&status["numberReady"], status.get("numberAvailable")), (&json!(1), None));
+        assert_eq!(next, Some(Duration::from_secs(6)));
+    }
+
+    #[test]
+    fn a_pod_beside_an_older_one_is_looked_at_again_when_it_becomes_available() {
+        let mut set = daemon_set();
+        set.spec.as_mut().expect("a spec").min_ready_seconds = Some(10);
+        let (long_ago, lately) = (NOW - Duration::from_secs(60), NOW - Duration::from_secs(4));
+        let mut pods = [pod_on("a", "old", Some(long_ago)), pod_on("a", "new", Some(lately))];
+        for (pod, since) in pods.iter_mut().zip([long_ago, lately]) {
+            pod.metadata.creation_timestamp = Some(Time(since));
+        }
+        let (status, next) = counted(&set, &[node("a")], &pods);
+        assert_eq!(status["numberAvailable"], 1);
         assert_eq!(next, Some(Duration::from_secs(6)));
     }
 }

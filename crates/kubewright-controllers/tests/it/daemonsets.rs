@@ -106,6 +106,20 @@ async fn an_update_replaces_all_pods_and_can_be_rolled_back() {
     }
 }
 
+/// Only the newer pod of a node is waited for: the older one counts in the status.
+#[tokio::test(start_paused = true)]
+async fn a_surge_ends_when_the_new_pods_have_been_ready_for_long_enough() {
+    let world = three_nodes().await;
+    let surge = json!({"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}});
+    world.create::<DaemonSet>(daemon_set(json!({"minReadySeconds": 10, "updateStrategy": surge}))).await;
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    world.merge::<DaemonSet>("web", json!({"spec": {"template": template("web:2")}})).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let status = status(&world).await;
+    assert_eq!((&status["updatedNumberScheduled"], &status["numberAvailable"]), (&json!(3), &json!(3)));
+    assert_eq!(world.all::<Pod>().await.len(), 3);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_failed_pod_is_replaced_and_people_are_told() {
     let world = World::start().await;
