@@ -102,7 +102,9 @@ async fn delete_asking(
                 call.kind.unwritten(None).to_string().into()
             } else {
                 let mut shown = next.clone();
-                convert::hide(call.kind, Part::Main, &mut shown);
+                if goes {
+                    convert::hide(call.kind, Part::Main, &mut shown);
+                }
                 encode::bytes(call.kind, &shown)
             };
             return Ok((answer(call, &next, shown, goes && !was_held), goes));
@@ -118,7 +120,13 @@ async fn delete_asking(
                 addresses::changed(engine, call.namespace, call.name, &had, &BTreeSet::new()).await;
             }
             let entry = convert::viewed(engine, call.kind, entry).await?;
-            return Ok((answer(call, &next, convert::answered(call.kind, Part::Main, entry), goes), goes));
+            // What stays is answered as it is stored (`Store.Delete` decorates what is gone alone).
+            let shown = if goes {
+                convert::answered(call.kind, Part::Main, entry)
+            } else {
+                encode::object(call.kind, &entry)
+            };
+            return Ok((answer(call, &next, shown, goes), goes));
         }
         if options.resource_version.is_some() {
             return Err(modified(call));

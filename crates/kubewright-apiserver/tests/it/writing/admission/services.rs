@@ -228,7 +228,8 @@ async fn a_node_port_out_of_range_that_a_status_gave_is_nobodys() {
 
 /// kube-apiserver v1.36.3 keeps the policy, and its storage's decorator hides it.
 #[tokio::test(start_paused = true)]
-async fn the_internal_traffic_policy_of_an_external_name_is_shown_by_its_status_and_by_watches_alone() {
+async fn the_internal_traffic_policy_of_an_external_name_is_shown_by_its_status_by_watches_and_when_it_is_marked_alone()
+ {
     let api = Api::start().await;
     let place = format!("{}/a", services());
     api.post(&services(), service("a", json!({"internalTrafficPolicy": "Local"}))).await.expect(201);
@@ -253,6 +254,11 @@ async fn the_internal_traffic_policy_of_an_external_name_is_shown_by_its_status_
     }
     let deleted = api.delete(&format!("{place}?dryRun=All")).await.expect(200);
     assert_eq!(policy(&deleted), Value::Null);
+    let held = json!({"metadata": {"finalizers": ["example.com/hold"]}});
+    api.patch(&place, "merge", held).await.expect(200);
+    for options in ["?dryRun=All", "?propagationPolicy=Foreground"] {
+        assert_eq!(policy(&api.delete(&format!("{place}{options}")).await.expect(200)), "Local");
+    }
     let back = json!({"spec": {"type": "ClusterIP"}});
     assert_eq!(policy(&api.patch(&place, "merge", back).await.expect(200)), "Local");
 }
