@@ -111,6 +111,7 @@ impl MergeList<'_> {
         old: &[Value],
     ) -> Result<Vec<Value>, Failure> {
         let identities = merged.iter().map(|item| self.identity(item)).collect::<Result<Vec<_>, _>>()?;
+        self.check_sought(&identities, order)?;
         let (order, old) = (self.places(order)?, self.places(old)?);
         let (mut asked, mut others) = (Vec::new(), Vec::new());
         for (item, identity) in merged.into_iter().zip(identities) {
@@ -134,6 +135,18 @@ impl MergeList<'_> {
         }
         sorted.extend(others.map(|(_, item)| item));
         Ok(sorted)
+    }
+
+    /// Items are sought in an order from its beginning, and what is no map is an error as soon as it is met (`findMapInSliceBasedOnKeyValue`).
+    fn check_sought(&self, identities: &[String], order: &[Value]) -> Result<(), Failure> {
+        let Some(key) = self.key else { return Ok(()) };
+        let Some(first) = order.iter().position(|item| !item.is_object()) else { return Ok(()) };
+        let before: BTreeSet<String> =
+            order[..first].iter().filter_map(|item| item.get(key)).map(ToString::to_string).collect();
+        if identities.iter().all(|identity| before.contains(identity)) {
+            return Ok(());
+        }
+        Err(Failure::Impossible(format!("value for key {first} is not a map")))
     }
 
     /// Whether the items of a patch stand in the order that the patch itself asks for.

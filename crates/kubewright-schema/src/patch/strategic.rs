@@ -453,6 +453,19 @@ mod tests {
     }
 
     #[test]
+    fn an_order_is_searched_as_far_as_an_item_needs() {
+        let result = |order: Value| {
+            let patch = json!({"$setElementOrder/containers": order});
+            merged(json!({"containers": [{"name": "a"}]}), patch)
+        };
+        let why = |text: &str| Err(Failure::Impossible(text.to_owned()));
+        assert_eq!(result(json!([1.5])), why("value for key 0 is not a map"));
+        assert_eq!(result(json!([{"name": "b"}, 1.5])), why("value for key 1 is not a map"));
+        let is_met = result(json!([{"name": "a"}, 1.5]));
+        assert_eq!(is_met, why("expected a map[string]interface {}, but received a float64"));
+    }
+
+    #[test]
     fn an_object_without_its_key_cannot_be_merged() {
         let patch = json!({"containers": [{"image": "x"}]});
         let why = "map: map[image:x] does not contain declared merge key: name";
