@@ -15,6 +15,7 @@ import (
 
 // answers has what answers the cases of each subject.
 var answers = map[string]func(asked json.RawMessage) any{
+	"built-in":   ask(builtIn),
 	"cron":       ask(scheduled),
 	"definition": ask(definition),
 	"duration":   ask(duration),

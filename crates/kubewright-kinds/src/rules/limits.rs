@@ -2,11 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use kubewright_meta::FieldError;
 use serde_json::Value;
 
 use super::at::At;
 use super::errors::Errors;
 use super::pods::merge;
+use super::printed::Fields;
+use super::printed::Shape::{List, Plain, Struct};
 use super::quantity::Quantity;
 use super::{Again, Rules, fill, resources, text};
 
@@ -253,6 +256,17 @@ fn unsuitable<'a>(scope: &str, hard: &At<'a>) -> Vec<&'a str> {
         .collect()
 }
 
+/// `core.ScopeSelector`.
+const SCOPE_SELECTOR: Fields = &[(
+    "MatchExpressions",
+    "matchExpressions",
+    List(&[
+        ("ScopeName", "scopeName", Plain("\"\"")),
+        ("Operator", "operator", Plain("\"\"")),
+        ("Values", "values", Plain("null")),
+    ]),
+)];
+
 fn check_scope_selector(selector: &At<'_>, hard: &At<'_>, scopes: &At<'_>, errors: &mut Errors) {
     if !selector.is_set() {
         return;
@@ -267,7 +281,8 @@ fn check_scope_selector(selector: &At<'_>, hard: &At<'_>, scopes: &At<'_>, error
             errors.invalid_text(&scope, "unsupported scope");
         }
         for _ in unsuitable(scope.text(), hard) {
-            errors.invalid_as(&list, selector.value.clone(), "unsupported scope applied to resource");
+            let error = FieldError::invalid(&list.path, Value::Null, "unsupported scope applied to resource");
+            errors.push(error.printed(Struct(SCOPE_SELECTOR).of(selector.value)));
         }
         let plain = !matches!(scope.text(), "PriorityClass" | "VolumeAttributesClass")
             && SCOPES.contains(&scope.text());

@@ -76,7 +76,7 @@ fn print_members(out: &mut String, version: Version, of: &str, object: Option<&V
             continue;
         }
         let value = object.and_then(|object| object.get(field.name)).filter(|value| !value.is_null());
-        if value.is_none() && !field.is_always_written {
+        if !field.is_always_written && value.is_none_or(|value| is_empty(value, of, field.is_pointer)) {
             continue;
         }
         separate(out, is_first);
@@ -86,6 +86,18 @@ fn print_members(out: &mut String, version: Version, of: &str, object: Option<&V
         } else {
             print_as(out, version, of, value);
         }
+    }
+}
+
+/// Whether Go leaves out a value of a field that says `omitempty`.
+fn is_empty(value: &Value, of: &str, is_pointer: bool) -> bool {
+    match value {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(entries) => of.starts_with("{}") && entries.is_empty(),
+        Value::String(text) => !is_pointer && text.is_empty(),
+        Value::Number(number) => !is_pointer && number.as_f64() == Some(0.0),
+        Value::Bool(is_true) => !is_pointer && !is_true,
+        Value::Null => true,
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is compared: how a case is made, and what we say of it. `go/` has what Go says.
 
+mod built_in;
 mod definitions;
 mod expressions;
 mod owners;
@@ -44,6 +45,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     Subject { name: "table", make: tables::table, answer: tables::printed },
     Subject { name: "expression", make: expressions::expression, answer: expressions::evaluated },
     Subject { name: "object", make: schemas::object, answer: schemas::judged },
+    Subject { name: "built-in", make: built_in::write, answer: built_in::judged },
     Subject { name: "definition", make: definitions::definition, answer: definitions::judged },
 ];
 

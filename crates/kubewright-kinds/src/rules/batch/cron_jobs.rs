@@ -1,12 +1,13 @@
 //! Cron jobs.
 
+use kubewright_meta::FieldError;
+use kubewright_schedule::{Schedule, zone};
 use serde_json::Value;
 
 use super::super::at::At;
 use super::super::errors::Errors;
-use super::super::{Generation, Rules, fill, text};
+use super::super::{Generation, Rules, fill, printed, text};
 use super::jobs;
-use kubewright_schedule::{Schedule, zone};
 
 pub(crate) const fn rules() -> Rules {
     Rules {
@@ -68,15 +69,13 @@ fn check(spec: &At<'_>, old: Option<&At<'_>>, errors: &mut Errors) {
 fn check_template(template: &At<'_>, errors: &mut Errors) {
     let job = template.get("spec");
     jobs::check_spec(&job, errors);
-    if job.get("selector").is_set() {
-        errors.invalid(&job.get("selector"), "`selector` will be auto-generated");
+    let selector = job.get("selector");
+    if selector.is_set() {
+        let error = FieldError::invalid(&selector.path, Value::Null, "`selector` will be auto-generated");
+        errors.push(error.printed(printed::selector(selector.value)));
     }
     if job.get("manualSelector").is_true() {
-        let error = kubewright_meta::FieldError::not_supported(
-            format!("{}.manualSelector", job.path),
-            true,
-            ["nil", "false"],
-        );
+        let error = FieldError::not_supported(format!("{}.manualSelector", job.path), true, ["nil", "false"]);
         errors.push(error);
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::super::at::{At, same};
 use super::super::errors::{Errors, IMMUTABLE};
 use super::super::pods::{default_template, internal, template};
-use super::super::{Again, Generation, Rules, fill, selector, structs, text, version};
+use super::super::{Again, Generation, Rules, fill, printed, selector, structs, text, version};
 use super::{failure, job_status};
 
 /// The labels that tie pods to their job: the present ones and those without a domain, from older versions.
@@ -141,7 +141,8 @@ fn check_generated_selector(job: &At<'_>, spec: &At<'_>, errors: &mut Errors) {
         }
     }
     if selector::selects(&wanted, &expected) == Some(false) {
-        errors.invalid(&wanted, "`selector` not auto-generated");
+        let error = FieldError::invalid(&wanted.path, Value::Null, "`selector` not auto-generated");
+        errors.push(error.printed(printed::selector(wanted.value)));
     }
 }
 

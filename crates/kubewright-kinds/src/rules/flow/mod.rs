@@ -9,6 +9,8 @@ mod schemas;
 pub(crate) use levels::rules as priority_levels;
 pub(crate) use schemas::rules as flow_schemas;
 
+use kubewright_meta::FieldError;
+
 use super::at::At;
 use super::errors::Errors;
 
@@ -18,7 +20,7 @@ fn check_conditions(status: &At<'_>, errors: &mut Errors) {
     for condition in status.get("conditions").items() {
         let kind = condition.get("type");
         if !seen.insert(kind.text()) {
-            errors.duplicate(&kind);
+            errors.push(FieldError::duplicate(&kind.path, kind.text()));
         }
         errors.need(&kind);
     }

@@ -341,7 +341,9 @@ fn check_change(new: &At<'_>, old: &At<'_>, errors: &mut Errors) {
     let affinity = At { path: "nodeAffinity".to_owned(), ..new.get("nodeAffinity") };
     let before = old.get("nodeAffinity");
     if before.is_set() && !same(&with_old_keys(affinity.value, before.value), before.value) {
-        errors.invalid(&affinity, "field is immutable, except for updating from beta label to GA");
+        let detail = "field is immutable, except for updating from beta label to GA";
+        let error = FieldError::invalid(&affinity.path, Value::Null, detail);
+        errors.push(error.printed(structs::of_type("*core.VolumeNodeAffinity", affinity.value)));
     }
     let class = new.get("volumeAttributesClassName");
     if old.get("volumeAttributesClassName").is_set() && !class.is_set() {
