@@ -228,8 +228,7 @@ async fn a_node_port_out_of_range_that_a_status_gave_is_nobodys() {
 
 /// kube-apiserver v1.36.3 keeps the policy, and its storage's decorator hides it.
 #[tokio::test(start_paused = true)]
-async fn the_internal_traffic_policy_of_an_external_name_is_shown_by_its_status_by_watches_and_when_it_is_marked_alone()
- {
+async fn the_internal_traffic_policy_of_an_external_name_is_hidden_but_in_its_status_watches_and_marks() {
     let api = Api::start().await;
     let place = format!("{}/a", services());
     api.post(&services(), service("a", json!({"internalTrafficPolicy": "Local"}))).await.expect(201);
